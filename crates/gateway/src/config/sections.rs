@@ -1,0 +1,157 @@
+//! Every field of the configuration: its unit, its range, its default and the reason for it.
+//!
+//! A field's documentation is also its comment in the example file, so it is written for the person who sets it.
+
+use gpu_worker::Manifest;
+
+use super::section::section;
+
+section! {
+    /// Where the service listens and keeps its data.
+    Server {
+        /// Address and port. Loopback only, as long as there are no keys; port 0 picks a free one.
+        listen: String = "127.0.0.1:8700".to_owned();
+        /// Directory of the store. Left out, it is `data` in the home directory, beside the models.
+        data: Option<String> = None, example "\"/var/lib/rollcall\"";
+        /// How log records are written on standard error: "text" for people, "json" for machines, one object a line.
+        log: String = "text".to_owned();
+    }
+}
+
+section! {
+    /// What a voice and a socket may ask of the model. A query spends one attempt and one token; nothing is refunded.
+    Budget {
+        /// Queries for one voice of one conversation. Twelve clips of 2 to 10 s decide a voice or show that it is nobody.
+        voice_attempts: u32 = 12, 1 to 1000;
+        /// Queries a socket may make at once, before the refill counts: a meeting's voices all at its start.
+        socket_burst: u32 = 16, 1 to 10000;
+        /// Queries an hour that come back to a socket, one at a time and evenly: 240 is one every 15 s.
+        refill_per_hour: u32 = 240, 1 to 100000;
+    }
+}
+
+section! {
+    /// How queued voices are held and ordered, for one recording's audio.
+    Queue {
+        /// Voices that wait at once. Choosing scans them all, so this bounds the scan; beyond it the speech stays with
+        /// its voice until the next update.
+        slots: u32 = 100, 1 to 1000;
+        /// Stretches of speech kept a voice. The oldest go first, and their seconds are counted.
+        ranges: u32 = 128, 1 to 4096;
+        /// Waiting slots of one speaker number, over all its scopes, so that a provider that restarts often cannot fill
+        /// the queue.
+        slots_per_number: u32 = 8, 1 to 1000;
+        /// Seconds after which the oldest ready voice goes first, whatever else is preferred.
+        age_override_seconds: f64 = 5.0, 0.1 to 3600;
+    }
+}
+
+section! {
+    /// When a voice is examined, and what counts as a person.
+    Matching {
+        /// Seconds of new speech before a voice is first examined: shorter clips spread the distances too far.
+        clip_minimum_seconds: f64 = 2.0, 0.5 to 10;
+        /// Seconds below which no clip is ever sent to the model, which gives noise for less.
+        clip_hard_minimum_seconds: f64 = 0.5, 0.1 to 10;
+        /// Seconds of speech a verdict needs.
+        evidence_seconds: f64 = 5.0, 0.5 to 60;
+        /// Clips of a voice that make up its evidence, the newest ones.
+        clips_kept: u32 = 3, 1 to 16;
+        /// Seconds of audio in one query. The model gains little beyond, and its cost grows with the length.
+        query_seconds_max: f64 = 10.0, 1 to 30;
+        /// Voices of one recording. A provider that invents speakers without end is stopped here.
+        voices: u32 = 128, 1 to 4096;
+        /// Cosine distance below which a voice is a person. Left out, the model's manifest says it.
+        threshold: Option<f64> = None, 0.0 to 2.0, example "0.55";
+        /// How much farther the next person must be. Left out, the model's manifest says it.
+        margin: Option<f64> = None, 0.0 to 2.0, example "0.10";
+        /// Distance up to which the owner is a near miss. Left out, the model's manifest says it.
+        near_miss_bound: Option<f64> = None, 0.0 to 2.0, example "0.65";
+        /// Distance up to which a rejected voice may yet be the owner, and is examined earlier. Left out, from the manifest.
+        near_owner_bound: Option<f64> = None, 0.0 to 2.0, example "0.65";
+        /// Distance below which two voices of different provider streams are one. Left out, from the manifest.
+        grouping: Option<f64> = None, 0.0 to 2.0, example "0.50";
+        /// Distance below which a reconnecting owner is recognised after two seconds. Left out, from the manifest.
+        reconnect: Option<f64> = None, 0.0 to 2.0, example "0.45";
+    }
+}
+
+section! {
+    /// The model and the workers that run it.
+    Extraction {
+        /// Name of an installed model, a directory with a manifest, or "scripted" for a stand-in that needs no model.
+        model: String = "campplus".to_owned();
+        /// The ONNX Runtime library. Left out, the one in the home directory.
+        runtime: Option<String> = None, example "\"/usr/lib/libonnxruntime.so\"";
+        /// Worker threads, one model session each. 0 takes half of the machine's cores, at least one.
+        workers: u32 = 0, 0 to 256;
+        /// Seconds that one run may take: over ten times what the slowest clip needs, so that beyond it the session hangs.
+        run_deadline_seconds: f64 = 3.0, 0.05 to 60;
+        /// Seconds from the reservation to its settlement: one run to wait for, and one's own.
+        reservation_deadline_seconds: f64 = 5.0, 0.05 to 120;
+    }
+}
+
+section! {
+    /// What one socket, and all of them, may hold.
+    Sockets {
+        /// Open sockets of this process. Each holds a ring of audio, so this bounds memory; the next one gets 503.
+        sockets_max: u32 = 1000, 1 to 100000;
+        /// Conversations of this process; the next one is refused with an error event.
+        conversations_max: u32 = 1000, 1 to 100000;
+        /// Sockets in one conversation, such as several devices in one room.
+        lanes: u32 = 8, 1 to 64;
+        /// Queries of one socket under way at once.
+        queries_per_lane: u32 = 16, 1 to 256;
+        /// Bytes of one binary frame. 1 MiB is over ten seconds of the fastest audio; a larger one closes the socket.
+        frame_bytes: u32 = 1_048_576, 1024 to 16777216;
+        /// Bytes of one text frame: 512 segments with text fit; a larger one closes the socket.
+        text_bytes: u32 = 262_144, 1024 to 16777216;
+        /// Segments in one message; a longer message is refused whole.
+        segments_per_message: u32 = 512, 1 to 10000;
+        /// Bytes of an id (recording, conversation, segment, label). Ids of every known client are shorter.
+        id_bytes: u32 = 256, 16 to 1024;
+        /// Events that wait for a slow client; beyond it the socket is closed, for the client no longer listens.
+        outbound_events: u32 = 1024, 16 to 65536;
+        /// Seconds of audio kept to examine. Transcription runs a few seconds behind, and rarely half a minute.
+        ring_seconds: f64 = 60.0, 1 to 600;
+        /// Seconds without a frame after which a socket is closed: its client is gone.
+        idle_seconds: f64 = 300.0, 1 to 86400;
+        /// Seconds that a stop may take: goodbyes, settlements and the last writes.
+        drain_seconds: f64 = 10.0, 0.1 to 300;
+    }
+}
+
+impl Matching {
+    /// The model's manifest with the distances that are set here laid over it.
+    #[must_use]
+    pub fn over(&self, manifest: &Manifest) -> Manifest {
+        let mut manifest = manifest.clone();
+        let pairs = [
+            (self.threshold, &mut manifest.threshold),
+            (self.margin, &mut manifest.margin),
+            (self.near_miss_bound, &mut manifest.near_miss_bound),
+            (self.near_owner_bound, &mut manifest.near_owner_bound),
+            (self.grouping, &mut manifest.grouping),
+            (self.reconnect, &mut manifest.reconnect),
+        ];
+        for (set, field) in pairs {
+            if let Some(distance) = set {
+                *field = distance;
+            }
+        }
+        manifest
+    }
+}
+
+impl Extraction {
+    /// How many workers to start on this machine.
+    #[must_use]
+    pub fn workers_to_start(&self) -> usize {
+        if self.workers > 0 {
+            return usize::try_from(self.workers).expect("the range keeps it small");
+        }
+        // Half, because the sockets and the front end want the other half; a model run saturates its core.
+        std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
+    }
+}

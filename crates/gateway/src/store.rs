@@ -1,0 +1,161 @@
+//! What is kept of people: who they are, and the voiceprints of their samples. The seam between the service and a
+//! database.
+//!
+//! A [`Store`] acts for one account, is synchronous (async callers go through a blocking thread) and makes each change
+//! in one transaction. It compares no voices and knows no model beyond the fingerprint that a vector carries.
+
+mod sqlite;
+
+use std::path::PathBuf;
+
+use matcher_core::Embedding;
+
+pub use sqlite::SqliteStore;
+
+/// The account of a single-user installation.
+pub const LOCAL_ACCOUNT: &str = "local";
+
+/// Somebody who is enrolled, or about to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// The id by which clients name the person.
+    pub id: String,
+    /// The name that people read.
+    pub name: String,
+    /// Whether this is the account's owner. At most one is.
+    pub is_owner: bool,
+    /// Milliseconds since 1970.
+    pub created_ms: i64,
+    /// Milliseconds since 1970, of the latest change to the person or its samples.
+    pub updated_ms: i64,
+}
+
+/// One enrolment clip, as it is kept: never the audio, only what the model made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Numbered by the store.
+    pub id: i64,
+    /// Whose voice it is.
+    pub person: String,
+    /// What was measured.
+    pub features: SampleFeatures,
+    /// Milliseconds since 1970.
+    pub created_ms: i64,
+}
+
+/// What is measured on a clip and kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleFeatures {
+    /// Seconds of speech in the clip.
+    pub seconds: f64,
+    /// From 0 (hardly usable) to 1 (clean).
+    pub quality: f64,
+    /// The model that made the vector. Vectors of two models are never compared.
+    pub fingerprint: String,
+    /// The voiceprint.
+    pub vector: Embedding,
+}
+
+/// How a person is made or changed. What is `None` stays as it is; a new person is named after its id and owns nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PersonChange {
+    /// A new name.
+    pub name: Option<String>,
+    /// Whether this is the owner.
+    pub is_owner: Option<bool>,
+}
+
+/// Why the store did not do as it was asked. Nothing was changed, except where said.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No such person.
+    #[error("there is no person {0:?}")]
+    NoSuchPerson(String),
+    /// The id is taken.
+    #[error("a person {0:?} exists already")]
+    PersonExists(String),
+    /// Another person is the owner.
+    #[error("{0:?} is the owner already; take the ownership from that person first")]
+    OwnerExists(String),
+    /// More people or samples than the store takes.
+    #[error("{0}")]
+    Full(String),
+    /// Another process has the data directory open.
+    #[error("{0} is in use by another rollcall process; use --server URL to go through it, or stop it")]
+    InUse(PathBuf),
+    /// A newer version wrote the database.
+    #[error("{path} has format {found}, and this version knows formats up to {known}; use the newer version")]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+    /// The person is gone from the database, but bytes of the voiceprint may remain in its file.
+    #[error("the person was deleted, but the file could not be cleaned of traces ({0}); delete again to retry the cleaning")]
+    TracesRemain(#[source] rusqlite::Error),
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Directory {
+        /// What was opened.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The database refused.
+    #[error("the database failed: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+/// A database of people and voiceprints, for one account.
+pub trait Store: Send + Sync {
+    /// Everybody, by id.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn people(&self) -> Result<Vec<Person>, StoreError>;
+
+    /// Every readable sample, by person and age. One that is damaged is left out with a warning that names the person.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn samples(&self) -> Result<Vec<Sample>, StoreError>;
+
+    /// Makes a person.
+    ///
+    /// # Errors
+    /// When the id is taken, another person is the owner, or the store is full.
+    fn create_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError>;
+
+    /// Changes a person.
+    ///
+    /// # Errors
+    /// When there is no such person, or another person is the owner.
+    fn update_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError>;
+
+    /// Adds a sample, and makes or changes the person in the same step.
+    ///
+    /// # Errors
+    /// When another person is the owner, or the store or the person's list of samples is full.
+    fn enrol(
+        &self,
+        id: &str,
+        change: &PersonChange,
+        features: &SampleFeatures,
+        now_ms: i64,
+    ) -> Result<Person, StoreError>;
+
+    /// Removes a person, its samples and every trace of them on disk. Deleting somebody who is not there cleans as well.
+    ///
+    /// # Errors
+    /// When there is no such person, or traces remain.
+    fn delete_person(&self, id: &str) -> Result<(), StoreError>;
+
+    /// Bytes on disk.
+    fn size_bytes(&self) -> u64;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! The tables of the embedded store, and how an older file becomes a current one.
+//!
+//! `user_version` counts the migrations that a file has had. Migrations are only ever added at the end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::store::StoreError;
+
+/// How long a statement waits for a lock. Only a backup tool can hold one, since a second process is kept out.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE accounts (id TEXT PRIMARY KEY) STRICT;
+    INSERT INTO accounts (id) VALUES ('local');
+
+    CREATE TABLE people (
+        account    TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        id         TEXT NOT NULL,
+        name       TEXT NOT NULL,
+        is_owner   INTEGER NOT NULL CHECK (is_owner IN (0, 1)),
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        PRIMARY KEY (account, id)
+    ) STRICT;
+    CREATE UNIQUE INDEX one_owner ON people (account) WHERE is_owner = 1;
+
+    CREATE TABLE samples (
+        id          INTEGER PRIMARY KEY AUTOINCREMENT,
+        account     TEXT NOT NULL,
+        person      TEXT NOT NULL,
+        seconds     REAL NOT NULL,
+        quality     REAL NOT NULL,
+        fingerprint TEXT NOT NULL,
+        vector      BLOB NOT NULL,
+        created_ms  INTEGER NOT NULL,
+        FOREIGN KEY (account, person) REFERENCES people (account, id) ON DELETE CASCADE
+    ) STRICT;
+    CREATE INDEX samples_of_person ON samples (account, person);
+"];
+
+/// Sets the connection up and brings the file to the current format.
+pub(super) fn prepare(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let known = i64::try_from(MIGRATIONS.len()).expect("there are few migrations");
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    // Before anything is written: a newer file is left exactly as it is.
+    if found > known {
+        return Err(StoreError::Newer { path: file.to_owned(), found, known });
+    }
+    // `temp_store` keeps what a cleaning moves about off the disk.
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+         PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;",
+    )?;
+    for (version, migration) in (1_i64..).zip(MIGRATIONS) {
+        if version > found {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(migration)?;
+            transaction.pragma_update(None, "user_version", version)?;
+            transaction.commit()?;
+        }
+    }
+    Ok(())
+}

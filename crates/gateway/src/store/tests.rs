@@ -1,0 +1,154 @@
+//! Goal: what is stored survives, what is deleted leaves no trace, and a bad file is refused or worked around.
+//! Method: the real SQLite store in a temporary directory; damage is done with a second connection to a closed store.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::*;
+use crate::testing::TemporaryDirectory;
+
+fn open(directory: &TemporaryDirectory) -> SqliteStore {
+    SqliteStore::open(directory.path()).unwrap()
+}
+
+/// Odd values, so that their bytes occur nowhere else.
+fn vector(seed: f32) -> Embedding {
+    let values: Vec<f32> = (1_u8..=192).map(|index| (f32::from(index) * seed).sin()).collect();
+    Embedding::new(&values).unwrap()
+}
+
+fn features(seed: f32) -> SampleFeatures {
+    SampleFeatures { seconds: 4.5, quality: 0.9, fingerprint: "model".into(), vector: vector(seed) }
+}
+
+fn owner() -> PersonChange {
+    PersonChange { name: None, is_owner: Some(true) }
+}
+
+#[test]
+fn what_was_enrolled_is_there_after_reopening() {
+    let directory = TemporaryDirectory::new();
+    let change = PersonChange { name: Some("Anna".into()), is_owner: Some(true) };
+    open(&directory).enrol("anna", &change, &features(0.7), 1000).unwrap();
+    let store = open(&directory);
+    let expected =
+        Person { id: "anna".into(), name: "Anna".into(), is_owner: true, created_ms: 1000, updated_ms: 1000 };
+    assert_eq!(store.people().unwrap(), [expected]);
+    let samples = store.samples().unwrap();
+    assert_eq!(samples.len(), 1);
+    assert_eq!((samples[0].person.as_str(), &samples[0].features), ("anna", &features(0.7)));
+}
+
+#[test]
+fn a_second_owner_is_refused_and_nothing_of_the_request_is_kept() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    store.create_person("anna", &owner(), 1).unwrap();
+    let refused = store.enrol("bert", &owner(), &features(0.7), 2);
+    assert!(matches!(refused, Err(StoreError::OwnerExists(id)) if id == "anna"));
+    assert_eq!((store.people().unwrap().len(), store.samples().unwrap().len()), (1, 0));
+    store.update_person("anna", &PersonChange { name: None, is_owner: Some(false) }, 3).unwrap();
+    assert!(store.enrol("bert", &owner(), &features(0.7), 4).unwrap().is_owner);
+}
+
+#[test]
+fn a_taken_id_and_a_missing_person_are_refused() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    let nothing = PersonChange::default();
+    store.create_person("anna", &nothing, 1).unwrap();
+    assert!(matches!(store.create_person("anna", &nothing, 2), Err(StoreError::PersonExists(_))));
+    assert!(matches!(store.update_person("bert", &nothing, 2), Err(StoreError::NoSuchPerson(_))));
+    assert!(matches!(store.delete_person("bert"), Err(StoreError::NoSuchPerson(_))));
+}
+
+#[test]
+fn a_person_takes_a_bounded_number_of_samples() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    let nothing = PersonChange::default();
+    let refusal = (0..100).find_map(|_| store.enrol("anna", &nothing, &features(0.7), 1).err());
+    assert!(matches!(refusal, Some(StoreError::Full(_))));
+    assert_eq!(store.samples().unwrap().len(), 64);
+}
+
+#[test]
+fn a_deleted_person_leaves_no_byte_of_a_vector_on_disk() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    for seed in [0.7, 0.9, 1.3] {
+        store.enrol("anna", &PersonChange::default(), &features(seed), 1).unwrap();
+    }
+    store.enrol("bert", &PersonChange::default(), &features(0.3), 1).unwrap();
+    assert!(on_disk(directory.path(), 0.9), "the scan finds what is there");
+
+    store.delete_person("anna").unwrap();
+
+    assert!([0.7, 0.9, 1.3].iter().all(|seed| !on_disk(directory.path(), *seed)), "a vector remains on disk");
+    assert!(on_disk(directory.path(), 0.3), "the neighbour's vector is untouched");
+    assert_eq!(store.people().unwrap().len(), 1);
+}
+
+/// Whether eight bytes of the vector, from any of its quarters, stand in any file of the directory.
+fn on_disk(directory: &Path, seed: f32) -> bool {
+    let vector = vector(seed);
+    let pieces: Vec<Vec<u8>> =
+        vector.values().chunks(2).step_by(24).map(|pair| pair.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+    std::fs::read_dir(directory).unwrap().any(|entry| {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        pieces.iter().any(|piece| bytes.windows(piece.len()).any(|window| window == piece))
+    })
+}
+
+#[test]
+fn a_second_process_is_kept_out_while_the_store_is_open() {
+    let directory = TemporaryDirectory::new();
+    let first = open(&directory);
+    assert!(matches!(SqliteStore::open(directory.path()), Err(StoreError::InUse(_))));
+    drop(first);
+    open(&directory);
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_refused_and_left_alone() {
+    let directory = TemporaryDirectory::new();
+    drop(open(&directory));
+    let file = directory.path().join("rollcall.db");
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = SqliteStore::open(directory.path()).err().expect("the file is newer").to_string();
+    assert!(error.contains("format 99") && error.contains("use the newer version"), "{error}");
+    let version: i64 =
+        Connection::open(&file).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 99);
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused() {
+    let directory = TemporaryDirectory::new();
+    std::fs::write(directory.path().join("rollcall.db"), vec![7; 4096]).unwrap();
+    assert!(matches!(SqliteStore::open(directory.path()), Err(StoreError::Database(_))));
+}
+
+#[test]
+fn damaged_vectors_are_left_out_and_the_others_stay() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    for _ in 0..4 {
+        store.enrol("anna", &PersonChange::default(), &features(0.7), 1).unwrap();
+    }
+    drop(store);
+    let connection = Connection::open(directory.path().join("rollcall.db")).unwrap();
+    for (id, blob) in [(1, vec![1, 2, 3]), (2, f32::NAN.to_le_bytes().to_vec()), (3, Vec::new())] {
+        connection.execute("UPDATE samples SET vector = ?2 WHERE id = ?1", rusqlite::params![id, blob]).unwrap();
+    }
+    drop(connection);
+    let left: Vec<i64> = open(&directory).samples().unwrap().iter().map(|sample| sample.id).collect();
+    assert_eq!(left, [4]);
+}
+
+#[test]
+fn the_size_on_disk_is_known() {
+    let directory = TemporaryDirectory::new();
+    assert!(open(&directory).size_bytes() > 4096);
+}

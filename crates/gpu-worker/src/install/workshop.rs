@@ -1,0 +1,72 @@
+//! The folder in which an installation works, beside its destination, and the move from the one to the other.
+//!
+//! The folder goes when the workshop does, however the installation ends. It lies in the home, so that the last step is
+//! a rename within one file system: readers see the old file or the new one, never half of one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::digest::sha256_of;
+
+use super::InstallError;
+
+/// Tells two installations of one process apart; the process id tells processes apart.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+pub(super) struct Workshop {
+    folder: PathBuf,
+}
+
+impl Workshop {
+    pub(super) fn open(home: &Path) -> Result<Self, InstallError> {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = home.join(format!(".install-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|source| InstallError::Home { path: folder.clone(), source })?;
+        // Programs are started from another folder, so their arguments must not depend on this one.
+        let folder = fs::canonicalize(&folder).map_err(|source| InstallError::Home { path: folder, source })?;
+        Ok(Self { folder })
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, InstallError> {
+        let path = self.path(name);
+        fs::write(&path, text).map_err(|source| InstallError::Home { path: path.clone(), source })?;
+        Ok(path)
+    }
+
+    /// Checks a finished file and moves it into place.
+    pub(super) fn deliver(
+        &self,
+        made: &Path,
+        destination: &Path,
+        what: &'static str,
+        expected: &'static str,
+    ) -> Result<(), InstallError> {
+        let found = sha256_of(made).map_err(|source| InstallError::Home { path: made.to_owned(), source })?;
+        if found != expected {
+            return Err(InstallError::Checksum { what, expected, found });
+        }
+        self.place(made, destination)
+    }
+
+    /// Moves a finished file into place.
+    pub(super) fn place(&self, made: &Path, destination: &Path) -> Result<(), InstallError> {
+        let failed = |source| InstallError::Home { path: destination.to_owned(), source };
+        if let Some(folder) = destination.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        fs::rename(made, destination).map_err(failed)
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            tracing::warn!(folder = %self.folder.display(), %error, "the installation's folder could not be removed");
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The hard limit on model queries of one lane: attempts by voice, tokens by lane, and the books over both.
+//!
+//! ```text
+//!               reserve                      settle
+//!  (nothing) ───────────▶ open reservation ──────────▶ succeeded | failed
+//!      │                    one attempt and             nothing comes back
+//!      └── Denied{cap}      one token spent
+//! ```
+//! Every call leaves `reserved = succeeded + failed + open`, or stops with an assertion. Owns no clock and performs
+//! nothing; the caller holds it where it outlives its socket, and settles what a vanished caller left open.
+//!
+//! Getters: [`Budget::attempts`], [`Budget::tokens`], [`Budget::books`]. Events in: [`Budget::reserve`],
+//! [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_resumption`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+
+use crate::exit::Cap;
+use crate::ids::{Generation, Speaker};
+use crate::time::Monotonic;
+
+/// How much a lane may ask of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Attempts of one voice in one generation: twelve bring at least twenty seconds of speech to judge.
+    pub attempts_max: NonZeroU32,
+    /// Tokens that a full bucket holds.
+    pub burst: NonZeroU32,
+    /// Tokens that return in an hour, evenly.
+    pub refill_per_hour: NonZeroU32,
+    /// Voices in the attempts table, and in the memory of first blocks; beyond it a reservation is refused.
+    pub voices_max: NonZeroU32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let limit = |value| NonZeroU32::new(value).expect("a default limit is not zero");
+        Self { attempts_max: limit(12), burst: limit(16), refill_per_hour: limit(240), voices_max: limit(128) }
+    }
+}
+
+/// An open reservation: one attempt and one token are spent. Not `Clone`: it is settled once, by moving it in.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "an open reservation must be settled"]
+pub struct Reservation {
+    number: u64,
+    speaker: Speaker,
+    generation: Generation,
+}
+
+impl Reservation {
+    /// The voice that it was made for.
+    #[must_use]
+    pub const fn speaker(&self) -> Speaker {
+        self.speaker
+    }
+
+    /// The generation that it was made in.
+    #[must_use]
+    pub const fn generation(&self) -> Generation {
+        self.generation
+    }
+}
+
+/// How a query ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A valid vector came back in time, also when it is stale or later rejected.
+    Extracted,
+    /// The audio could not be turned into the model's input.
+    EncodingFailed,
+    /// The model failed, or returned something that is not a voiceprint.
+    ExtractionFailed,
+    /// The caller left.
+    Cancelled,
+    /// The answer took too long.
+    DeadlinePassed,
+    /// The worker died.
+    WorkerLost,
+}
+
+/// What the books say of a settled attempt. There is no refund.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// A vector was returned.
+    Succeeded,
+    /// Everything else.
+    Failed,
+}
+
+impl Outcome {
+    /// How this ending is booked.
+    #[must_use]
+    pub const fn settled(self) -> Settled {
+        match self {
+            Self::Extracted => Settled::Succeeded,
+            Self::EncodingFailed
+            | Self::ExtractionFailed
+            | Self::Cancelled
+            | Self::DeadlinePassed
+            | Self::WorkerLost => Settled::Failed,
+        }
+    }
+}
+
+/// What a lane had at one moment, after the refill.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Snapshot {
+    /// Attempts that the voice has spent in this generation.
+    pub attempts: u32,
+    /// Tokens in the bucket, with the part of the next one.
+    pub tokens: f64,
+}
+
+/// Whether something happened for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// This is the first time.
+    First,
+    /// It happened before.
+    Again,
+}
+
+/// A denied reservation. Attempts and tokens are untouched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Denied {
+    /// The one limit that this denial is booked to.
+    pub cap: Cap,
+    /// What was left.
+    pub snapshot: Snapshot,
+    /// The first denial of this voice in this generation?
+    pub voice: Seen,
+    /// The first denial of this lane in its life?
+    pub lane: Seen,
+}
+
+/// Why nothing was reserved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Refused {
+    /// A limit is reached; this is booked.
+    Denied(Denied),
+    /// The request belongs to another generation; nothing is booked.
+    StaleGeneration,
+    /// The number has an open reservation; nothing is booked.
+    NumberInWork,
+    /// The attempts table is full; nothing is booked.
+    VoiceCapacity,
+}
+
+/// The books, all counted since the lane began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Books {
+    /// Reservations made.
+    pub reserved: u64,
+    /// ... of them settled with a vector.
+    pub succeeded: u64,
+    /// ... of them settled without.
+    pub failed: u64,
+    /// Denials by the voice's limit.
+    pub denied_voice: u64,
+    /// Denials by the lane's limit.
+    pub denied_socket: u64,
+    /// Denials by both.
+    pub denied_both: u64,
+}
+
+/// One lane's ledger: see the module's text.
+#[derive(Debug)]
+pub struct Budget {
+    limits: Limits,
+    bucket: Bucket,
+    generation: Generation,
+    attempts: BTreeMap<Speaker, u32>,
+    blocked: BTreeSet<Speaker>,
+    lane_blocked: bool,
+    open: BTreeMap<u64, Speaker>,
+    books: Books,
+}
+
+impl Budget {
+    /// A full bucket, at `now`.
+    #[must_use]
+    pub fn new(limits: Limits, generation: Generation, now: Monotonic) -> Self {
+        Self {
+            limits,
+            bucket: Bucket::full(limits, now),
+            generation,
+            attempts: BTreeMap::new(),
+            blocked: BTreeSet::new(),
+            lane_blocked: false,
+            open: BTreeMap::new(),
+            books: Books::default(),
+        }
+    }
+
+    /// The generation that may reserve.
+    #[must_use]
+    pub const fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// Attempts that `speaker` has spent in this generation.
+    #[must_use]
+    pub fn attempts(&self, speaker: Speaker) -> u32 {
+        self.attempts.get(&speaker).copied().unwrap_or(0)
+    }
+
+    /// Every voice with at least one attempt, in order of its number.
+    pub fn attempted(&self) -> impl Iterator<Item = (Speaker, u32)> + '_ {
+        self.attempts.iter().map(|(speaker, spent)| (*speaker, *spent))
+    }
+
+    /// Attempts that `speaker` has left.
+    #[must_use]
+    pub fn attempts_left(&self, speaker: Speaker) -> u32 {
+        self.limits.attempts_max.get() - self.attempts(speaker)
+    }
+
+    /// Tokens at `now`, with the part of the next one.
+    #[must_use]
+    pub fn tokens(&self, now: Monotonic) -> f64 {
+        self.bucket.at(now).tokens()
+    }
+
+    /// The limits.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The books.
+    #[must_use]
+    pub const fn books(&self) -> Books {
+        self.books
+    }
+
+    /// Reservations that are not settled yet.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether `speaker` has an open reservation, of any generation.
+    #[must_use]
+    pub fn is_in_work(&self, speaker: Speaker) -> bool {
+        self.open.values().any(|held| *held == speaker)
+    }
+
+    /// Spends one attempt and one token, or says which limit denies it. Call this before anything is awaited.
+    ///
+    /// # Errors
+    /// [`Refused::Denied`] with exactly one cap, or a refusal that is not booked.
+    pub fn reserve(
+        &mut self,
+        generation: Generation,
+        speaker: Speaker,
+        now: Monotonic,
+    ) -> Result<Reservation, Refused> {
+        if generation != self.generation {
+            return Err(Refused::StaleGeneration);
+        }
+        if self.is_in_work(speaker) {
+            return Err(Refused::NumberInWork);
+        }
+        let spent = self.attempts(speaker);
+        let voices_max = usize::try_from(self.limits.voices_max.get()).unwrap_or(usize::MAX);
+        let is_known = self.attempts.contains_key(&speaker) || self.blocked.contains(&speaker);
+        if !is_known && self.attempts.len().max(self.blocked.len()) >= voices_max {
+            return Err(Refused::VoiceCapacity);
+        }
+        self.bucket = self.bucket.at(now);
+        if let Some(cap) = Cap::of(spent >= self.limits.attempts_max.get(), self.bucket.is_empty()) {
+            return Err(Refused::Denied(self.deny(cap, speaker)));
+        }
+
+        self.bucket.take_one();
+        self.attempts.insert(speaker, spent + 1);
+        self.books.reserved += 1;
+        let number = self.books.reserved;
+        self.open.insert(number, speaker);
+        self.check();
+        Ok(Reservation { number, speaker, generation })
+    }
+
+    /// Closes a reservation. Nothing is refunded.
+    pub fn settle(&mut self, reservation: Reservation, outcome: Outcome) -> Settled {
+        let held = self.open.remove(&reservation.number);
+        assert_eq!(held, Some(reservation.speaker), "a reservation was settled that this lane did not make");
+        let settled = outcome.settled();
+        match settled {
+            Settled::Succeeded => self.books.succeeded += 1,
+            Settled::Failed => self.books.failed += 1,
+        }
+        self.check();
+        settled
+    }
+
+    /// The lane goes on in a new conversation: attempts and first blocks start anew, tokens and open reservations stay.
+    pub fn handle_rollover(&mut self, generation: Generation) {
+        self.handle_resumption(generation);
+        self.attempts.clear();
+        self.blocked.clear();
+    }
+
+    /// The lane goes on in the same conversation after its matcher was cleared: only the generation moves.
+    pub fn handle_resumption(&mut self, generation: Generation) {
+        assert!(generation > self.generation, "a generation never repeats");
+        self.generation = generation;
+    }
+
+    fn deny(&mut self, cap: Cap, speaker: Speaker) -> Denied {
+        let counter = match cap {
+            Cap::Voice => &mut self.books.denied_voice,
+            Cap::Socket => &mut self.books.denied_socket,
+            Cap::Both => &mut self.books.denied_both,
+        };
+        *counter += 1;
+        let snapshot = Snapshot { attempts: self.attempts(speaker), tokens: self.bucket.tokens() };
+        let voice = if self.blocked.insert(speaker) { Seen::First } else { Seen::Again };
+        let lane = if std::mem::replace(&mut self.lane_blocked, true) { Seen::Again } else { Seen::First };
+        Denied { cap, snapshot, voice, lane }
+    }
+
+    fn check(&self) {
+        let open = self.open.len() as u64;
+        let Books { reserved, succeeded, failed, .. } = self.books;
+        assert_eq!(reserved, succeeded + failed + open, "an attempt was lost or invented");
+    }
+}
+
+/// A token bucket in integers: one token is 3600e9 units, and one nanosecond adds `refill_per_hour` of them.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    units: u64,
+    units_max: u64,
+    units_a_nano: u64,
+    last: Monotonic,
+}
+
+impl Bucket {
+    const TOKEN: u64 = 3_600_000_000_000;
+
+    /// At most 2^32 tokens of 3.6e12 units do not fit in 64 bits; a burst beyond five million is held at that.
+    fn full(limits: Limits, now: Monotonic) -> Self {
+        let units_max = u64::from(limits.burst.get()).saturating_mul(Self::TOKEN);
+        Self { units: units_max, units_max, units_a_nano: u64::from(limits.refill_per_hour.get()), last: now }
+    }
+
+    /// The bucket at `now`. A clock that runs backwards adds nothing and takes nothing.
+    fn at(mut self, now: Monotonic) -> Self {
+        let elapsed = now.as_nanos().saturating_sub(self.last.as_nanos());
+        self.units = self.units.saturating_add(elapsed.saturating_mul(self.units_a_nano)).min(self.units_max);
+        self.last = self.last.max(now);
+        self
+    }
+
+    const fn is_empty(self) -> bool {
+        self.units < Self::TOKEN
+    }
+
+    const fn take_one(&mut self) {
+        assert!(self.units >= Self::TOKEN, "a token was taken from an empty bucket");
+        self.units -= Self::TOKEN;
+    }
+
+    fn tokens(self) -> f64 {
+        self.units as f64 / Self::TOKEN as f64
+    }
+}

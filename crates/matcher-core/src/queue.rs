@@ -1,0 +1,309 @@
+//! The queue of one lane: every voice's ranges, and a bounded number of slots that order who is examined next.
+//!
+//! ```text
+//!            offer                stamp              take                cover
+//!  update ─────────▶ fresh ranges ─────▶ slot ──────────▶ taken ranges ──────────▶ covered
+//!                       ▲                                     │ restore (denied, failed)
+//!                       └─────────────────────────────────────┘
+//! ```
+//! Ranges live once, with their voice. A slot is an arrival stamp and the latest segment id on a voice: it coalesces
+//! every later update and keeps its age. Owns the order of selection; knows nothing of budgets, evidence or verdicts,
+//! which reach it as a [`Standing`] for each candidate.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::exit::ExitReason;
+use crate::ids::{SegmentId, Speaker};
+use crate::limits::Limits;
+use crate::span::{Span, Spans};
+use crate::time::Monotonic;
+
+/// A voice of one lane and generation: its number, and its scope by position in the lane's table of scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Voice {
+    /// The provider's number.
+    pub speaker: Speaker,
+    /// Which provider stream.
+    pub scope: u16,
+}
+
+impl Voice {
+    const fn first_of(speaker: Speaker) -> Self {
+        Self { speaker, scope: 0 }
+    }
+
+    const fn last_of(speaker: Speaker) -> Self {
+        Self { speaker, scope: u16::MAX }
+    }
+}
+
+/// A place in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// When the voice became queueable; later updates do not renew it.
+    pub since: Monotonic,
+    /// The latest segment that the slot stands for.
+    pub segment: SegmentId,
+}
+
+/// What a stamp did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamped {
+    /// A new slot.
+    Queued,
+    /// The voice had a slot; it keeps its age.
+    Coalesced,
+}
+
+/// Why a voice got no slot. Its ranges stay with it for its next ordinary update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// All slots are taken.
+    #[error("the queue is full")]
+    QueueFull,
+    /// This speaker number holds its most slots.
+    #[error("this speaker number holds its most slots")]
+    NumberFull,
+}
+
+/// What the order needs to know of a candidate beyond its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Has the voice spent an attempt in this generation?
+    pub tried: Tried,
+    /// Was its latest verdict close to the owner?
+    pub near_owner: NearOwner,
+}
+
+/// Whether a voice was examined in this generation. The untried go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tried {
+    /// No attempt is spent.
+    Never,
+    /// At least one is.
+    Before,
+}
+
+/// Whether a voice's latest verdict nearly was the owner. These go before the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NearOwner {
+    /// Rejected, best print the owner, within the model's band.
+    Near,
+    /// Anything else.
+    Far,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    fresh: Spans,
+    taken: Spans,
+    covered: Spans,
+    slot: Option<Slot>,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct SpeakerMatchQueue {
+    entries: BTreeMap<Voice, Entry>,
+    slots: usize,
+    evicted: u64,
+    limits: Limits,
+}
+
+impl SpeakerMatchQueue {
+    /// An empty queue.
+    #[must_use]
+    pub const fn new(limits: Limits) -> Self {
+        Self { entries: BTreeMap::new(), slots: 0, evicted: 0, limits }
+    }
+
+    /// Slots taken.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.slots
+    }
+
+    /// Whether no voice waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.slots == 0
+    }
+
+    /// Voices admitted in this generation.
+    #[must_use]
+    pub fn voices(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether `voice` was admitted.
+    #[must_use]
+    pub fn is_admitted(&self, voice: Voice) -> bool {
+        self.entries.contains_key(&voice)
+    }
+
+    /// Samples whose ranges were evicted because a voice had too many.
+    #[must_use]
+    pub const fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// The slot of `voice`, if it waits.
+    #[must_use]
+    pub fn slot(&self, voice: Voice) -> Option<&Slot> {
+        self.entries.get(&voice)?.slot.as_ref()
+    }
+
+    /// The ranges of `voice` that no query has taken.
+    #[must_use]
+    pub fn fresh(&self, voice: Voice) -> Option<&Spans> {
+        Some(&self.entries.get(&voice)?.fresh)
+    }
+
+    /// The ranges of `voice` that queries have used.
+    #[must_use]
+    pub fn covered(&self, voice: Voice) -> Option<&Spans> {
+        Some(&self.entries.get(&voice)?.covered)
+    }
+
+    /// Every waiting voice with its slot and fresh samples, in order of number and scope.
+    pub fn waiting(&self) -> impl Iterator<Item = (Voice, &Slot, u64)> {
+        self.entries.iter().filter_map(|(voice, entry)| Some((*voice, entry.slot.as_ref()?, entry.fresh.samples())))
+    }
+
+    /// Admits a voice for the whole generation.
+    ///
+    /// # Errors
+    /// `voice_capacity` when the lane holds its most voices.
+    pub fn admit(&mut self, voice: Voice) -> Result<(), ExitReason> {
+        if !self.entries.contains_key(&voice) {
+            if self.entries.len() >= self.limits.voices_max.get() {
+                return Err(ExitReason::VoiceCapacity);
+            }
+            self.entries.insert(voice, Entry::default());
+        }
+        Ok(())
+    }
+
+    /// Merges a window of an admitted voice into its fresh ranges and says how many samples are fresh now.
+    ///
+    /// # Errors
+    /// `no_fresh_audio` when nothing is left after what queries have used.
+    pub fn offer(&mut self, voice: Voice, window: Span, ring: Span) -> Result<u64, ExitReason> {
+        let entry = self.entries.get_mut(&voice).expect("a voice is admitted before it is offered");
+        entry.covered.forget_before(ring.start());
+        if let Some(window) = window.overlap(ring) {
+            entry.fresh.insert_except(window, [&entry.covered, &entry.taken]);
+        }
+        entry.fresh.clip(ring);
+        self.evicted += entry.fresh.keep_newest(self.limits.ranges_max.get());
+        match entry.fresh.samples() {
+            0 => Err(ExitReason::NoFreshAudio),
+            fresh => Ok(fresh),
+        }
+    }
+
+    /// Gives a voice a slot, or the latest segment id to the slot it has.
+    ///
+    /// # Errors
+    /// When all slots, or all slots of this number, are taken.
+    pub fn stamp(&mut self, voice: Voice, segment: SegmentId, now: Monotonic) -> Result<Stamped, Refused> {
+        if let Some(slot) = self.entries.get_mut(&voice).and_then(|entry| entry.slot.as_mut()) {
+            slot.segment = segment;
+            return Ok(Stamped::Coalesced);
+        }
+        if self.slots >= self.limits.slots_max.get() {
+            return Err(Refused::QueueFull);
+        }
+        let of_number = Voice::first_of(voice.speaker)..=Voice::last_of(voice.speaker);
+        let held = self.entries.range(of_number).filter(|(_, entry)| entry.slot.is_some()).count();
+        if held >= self.limits.slots_of_number_max.get() {
+            return Err(Refused::NumberFull);
+        }
+
+        let entry = self.entries.get_mut(&voice).expect("a voice is admitted before it is stamped");
+        entry.slot = Some(Slot { since: now, segment });
+        self.slots += 1;
+        Ok(Stamped::Queued)
+    }
+
+    /// The voice to examine next among those for which `standing` has an answer (`None`: not dispatchable now).
+    ///
+    /// From the age of [`Limits::age_override`] the oldest goes first; before that the untried, then the near owners,
+    /// then the longer pooled, then the older, then the smaller number. A total order.
+    #[must_use]
+    pub fn next(
+        &self,
+        now: Monotonic,
+        query_max: u64,
+        mut standing: impl FnMut(Voice) -> Option<Standing>,
+    ) -> Option<Voice> {
+        let candidates = self.entries.iter().filter_map(|(voice, entry)| {
+            let slot = entry.slot.as_ref()?;
+            let standing = standing(*voice)?;
+            let preference = if now.since(slot.since) >= self.limits.age_override {
+                None // Ordered before every preference.
+            } else {
+                Some((standing.tried, standing.near_owner, Reverse(entry.fresh.samples().min(query_max))))
+            };
+            Some(((preference, slot.since, *voice), *voice))
+        });
+        candidates.min_by_key(|(order, _)| *order).map(|(_, voice)| voice)
+    }
+
+    /// Turns a slot into a query: the slot goes, and all fresh ranges are taken.
+    ///
+    /// # Panics
+    /// When the voice has no slot.
+    pub fn take(&mut self, voice: Voice) -> (Slot, Spans) {
+        let entry = self.entries.get_mut(&voice).expect("only an admitted voice is taken");
+        let slot = entry.slot.take().expect("only a waiting voice is taken");
+        self.slots -= 1;
+        let fresh = std::mem::take(&mut entry.fresh);
+        entry.taken.insert_all(&fresh);
+        (slot, fresh)
+    }
+
+    /// The query uses only `selection`; what else it took is fresh again.
+    pub fn narrow(&mut self, voice: Voice, selection: &Spans) {
+        let entry = self.entries.get_mut(&voice).expect("only an admitted voice is in work");
+        let rest = entry.taken.without(selection);
+        entry.taken = selection.clone();
+        entry.fresh.insert_all(&rest);
+        self.evicted += entry.fresh.keep_newest(self.limits.ranges_max.get());
+    }
+
+    /// The query ended without using its ranges: they are fresh again, in no slot.
+    pub fn restore(&mut self, voice: Voice) {
+        self.narrow(voice, &Spans::new());
+    }
+
+    /// The query used what it took.
+    ///
+    /// Covered ranges are bounded by the attempts of a voice times the ranges of a query, and by the ring.
+    pub fn cover(&mut self, voice: Voice) {
+        let entry = self.entries.get_mut(&voice).expect("only an admitted voice is in work");
+        let taken = std::mem::take(&mut entry.taken);
+        entry.covered.insert_all(&taken);
+    }
+
+    /// Undoes [`SpeakerMatchQueue::take`] for a dispatch that never arrived: the slot keeps its age. When the queue
+    /// filled up meanwhile, only the ranges come back.
+    pub fn put_back(&mut self, voice: Voice, slot: Slot) {
+        self.restore(voice);
+        let Slot { since, segment } = slot;
+        let newer = self.slot(voice).map_or(segment, |held| held.segment.clone());
+        if self.stamp(voice, newer, since).is_ok()
+            && let Some(held) = self.entries.get_mut(&voice).and_then(|entry| entry.slot.as_mut())
+        {
+            held.since = since;
+        }
+    }
+
+    /// Takes a voice's slot away, leaving its ranges.
+    pub fn unslot(&mut self, voice: Voice) -> Option<Slot> {
+        let slot = self.entries.get_mut(&voice)?.slot.take()?;
+        self.slots -= 1;
+        Some(slot)
+    }
+}

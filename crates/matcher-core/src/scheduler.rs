@@ -1,0 +1,290 @@
+//! One conversation: its lanes, whose turn it is, and what becomes of queries whose lane has left.
+//!
+//! A plain state machine. Four kinds of methods: getters; `handle_*` takes an event in and pushes what follows from it
+//! to `out`; [`Scheduler::poll_dispatch`] gives the next query when the pool grants a turn; [`Scheduler::poll_timeout`]
+//! says when [`Scheduler::handle_timeout`] wants to be called. The law: mutate, then drain, then mutate.
+//!
+//! It holds no budget: the lane's socket reserves, in one step with picking the audio, and answers with
+//! [`Scheduler::handle_reserved`] or [`Scheduler::handle_refused`].
+
+use std::collections::BTreeMap;
+
+use crate::embedding::Embedding;
+use crate::event::{Batch, Dispatch, Event, Join, VoiceState};
+use crate::exit::{Cap, ExitReason};
+use crate::ids::{Generation, LaneId, RequestId, SegmentId, Speaker};
+use crate::lane::{Arrival, Explanation, Lane};
+use crate::limits::Limits;
+use crate::policy::{Gallery, Policy};
+use crate::queue::SpeakerMatchQueue;
+use crate::span::Spans;
+use crate::time::Monotonic;
+
+/// What a lane takes along when it leaves a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HandOver {
+    /// Numbers whose query is still in work; [`Event::Released`] follows for each.
+    pub held: Vec<Speaker>,
+}
+
+/// Why a lane could not join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum JoinRefused {
+    /// The conversation holds its most lanes.
+    #[error("the conversation holds its most lanes")]
+    LanesMax,
+    /// The lane is already here.
+    #[error("the lane is already in this conversation")]
+    AlreadyJoined,
+}
+
+/// The answer names a query that is over: its lease settles, and nothing else happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the query is over")]
+pub struct Over;
+
+/// Why a dispatched slot did not become a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// A reason other than the budget.
+    Exit(ExitReason),
+    /// The budget denied, by this cap; the socket has booked it.
+    Denied(Cap),
+}
+
+/// A query whose lane has left: it only waits for its end.
+#[derive(Debug)]
+struct Orphan {
+    lane: LaneId,
+    speaker: Speaker,
+    segment: SegmentId,
+    deadline: Monotonic,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Scheduler {
+    limits: Limits,
+    policy: Policy,
+    lanes: BTreeMap<LaneId, Lane>,
+    /// Bounded by the places of all lanes that were here within one reservation deadline.
+    orphans: BTreeMap<RequestId, Orphan>,
+    last_served: Option<LaneId>,
+    requests: u64,
+}
+
+impl Scheduler {
+    /// A conversation without lanes.
+    #[must_use]
+    pub const fn new(limits: Limits, policy: Policy) -> Self {
+        Self { limits, policy, lanes: BTreeMap::new(), orphans: BTreeMap::new(), last_served: None, requests: 0 }
+    }
+
+    /// Lanes in the conversation.
+    pub fn lanes(&self) -> impl Iterator<Item = LaneId> + '_ {
+        self.lanes.keys().copied()
+    }
+
+    /// Whether no lane is here and no query is open.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.lanes.is_empty() && self.orphans.is_empty()
+    }
+
+    /// The queue of a lane.
+    #[must_use]
+    pub fn queue(&self, lane: LaneId) -> Option<&SpeakerMatchQueue> {
+        Some(self.lanes.get(&lane)?.queue())
+    }
+
+    /// The generation of a lane.
+    #[must_use]
+    pub fn generation(&self, lane: LaneId) -> Option<Generation> {
+        Some(self.lanes.get(&lane)?.generation())
+    }
+
+    /// The people a lane knows.
+    #[must_use]
+    pub fn gallery(&self, lane: LaneId) -> Option<&Gallery> {
+        Some(self.lanes.get(&lane)?.gallery())
+    }
+
+    /// The numbers of a lane that are in work.
+    #[must_use]
+    pub fn in_work(&self, lane: LaneId) -> Vec<Speaker> {
+        self.lanes.get(&lane).map(|lane| lane.numbers_in_work().into_iter().collect()).unwrap_or_default()
+    }
+
+    /// All voices of a lane, in order of number.
+    #[must_use]
+    pub fn voices(&self, lane: LaneId) -> Vec<VoiceState> {
+        self.lanes.get(&lane).map(|lane| lane.voices().map(|voice| lane.state(voice)).collect()).unwrap_or_default()
+    }
+
+    /// Everything known of each voice with this number: one a scope.
+    #[must_use]
+    pub fn explain(&self, lane: LaneId, speaker: Speaker) -> Vec<Explanation> {
+        let Some(lane) = self.lanes.get(&lane) else { return Vec::new() };
+        lane.voices().filter(|voice| voice.speaker == speaker).map(|voice| lane.explain(voice)).collect()
+    }
+
+    /// How many queries could start now, if the pool granted as many turns.
+    #[must_use]
+    pub fn dispatchable(&self) -> usize {
+        self.lanes.values().map(Lane::dispatchable).sum()
+    }
+
+    /// A lane enters.
+    ///
+    /// # Errors
+    /// When it is here already, or the conversation holds its most lanes.
+    pub fn handle_joined(&mut self, lane: LaneId, join: Join) -> Result<(), JoinRefused> {
+        if self.lanes.contains_key(&lane) {
+            return Err(JoinRefused::AlreadyJoined);
+        }
+        if self.lanes.len() >= self.limits.lanes_max.get() {
+            return Err(JoinRefused::LanesMax);
+        }
+        self.lanes.insert(lane, Lane::new(lane, join, self.limits.clone(), self.policy));
+        Ok(())
+    }
+
+    /// A lane leaves: its slots exit as stale, its queries go on as orphans whose results are thrown away.
+    pub fn handle_left(&mut self, lane: LaneId, out: &mut Vec<Event>) -> HandOver {
+        let Some(gone) = self.lanes.remove(&lane) else { return HandOver::default() };
+        for (voice, slot, _) in gone.queue().waiting() {
+            out.push(stale(lane, voice.speaker, slot.segment.clone()));
+        }
+        let held = gone.numbers_in_work().into_iter().collect();
+        for (request, work) in gone.into_work() {
+            let orphan = Orphan { lane, speaker: work.voice.speaker, segment: work.segment, deadline: work.deadline };
+            self.orphans.insert(request, orphan);
+        }
+        HandOver { held }
+    }
+
+    /// A message of segments. Dispatch only after it, and after any other message that waits.
+    pub fn handle_batch(&mut self, lane: LaneId, batch: Batch, now: Monotonic, out: &mut Vec<Event>) {
+        let Batch { generation, ring, offers } = batch;
+        let arrival = Arrival { generation, ring, now };
+        for offer in offers {
+            match self.lanes.get_mut(&lane) {
+                Some(lane) => out.extend(lane.handle_offer(offer, &arrival)),
+                None => out.push(stale(lane, offer.speaker, offer.segment)),
+            }
+        }
+    }
+
+    /// The best slot at this moment becomes a query and locks its number; lanes alternate. `None`: a turn would be idle.
+    pub fn poll_dispatch(&mut self, now: Monotonic) -> Option<Dispatch> {
+        let request = RequestId(self.requests + 1);
+        let after = self.last_served;
+        let later = self.lanes.keys().copied().filter(|lane| Some(*lane) > after);
+        let earlier = self.lanes.keys().copied().filter(|lane| Some(*lane) <= after);
+        let order: Vec<LaneId> = later.chain(earlier).collect();
+        for id in order {
+            let dispatch = self.lanes.get_mut(&id).and_then(|lane| lane.poll_dispatch(request, now));
+            if dispatch.is_some() {
+                self.last_served = Some(id);
+                self.requests += 1;
+                return dispatch;
+            }
+        }
+        None
+    }
+
+    /// The lane's socket reserved and gave the audio: the query uses `selection`, which holds `samples`.
+    ///
+    /// # Errors
+    /// When the query is over; its lease settles as cancelled.
+    pub fn handle_reserved(&mut self, request: RequestId, selection: &Spans, samples: u64) -> Result<(), Over> {
+        self.lane_of(request).ok_or(Over)?.handle_reserved(request, selection, samples);
+        Ok(())
+    }
+
+    /// The lane's socket reserved nothing.
+    pub fn handle_refused(&mut self, request: RequestId, refusal: Refusal, out: &mut Vec<Event>) {
+        let (reason, cap) = match refusal {
+            Refusal::Exit(reason) => (reason, None),
+            Refusal::Denied(cap) => (ExitReason::EmbeddingBudget, Some(cap)),
+        };
+        match self.lane_of(request) {
+            Some(lane) => out.push(lane.handle_refused(request, reason, cap)),
+            None => self.release_orphan(request, Some((reason, cap)), out),
+        }
+    }
+
+    /// The dispatch never reached its socket.
+    pub fn handle_undelivered(&mut self, request: RequestId, out: &mut Vec<Event>) {
+        match self.lane_of(request) {
+            Some(lane) => lane.handle_undelivered(request),
+            None => self.release_orphan(request, None, out),
+        }
+    }
+
+    /// The query brought a voiceprint.
+    pub fn handle_extracted(&mut self, request: RequestId, embedding: Embedding, now: Monotonic, out: &mut Vec<Event>) {
+        match self.lane_of(request) {
+            Some(lane) => lane.handle_extracted(request, embedding, now, out),
+            None => self.release_orphan(request, Some((ExitReason::StaleGeneration, None)), out),
+        }
+    }
+
+    /// The query brought none: it failed, was cancelled, or its worker died.
+    pub fn handle_failed(&mut self, request: RequestId, out: &mut Vec<Event>) {
+        match self.lane_of(request) {
+            Some(lane) => out.push(lane.handle_failed(request)),
+            None => self.release_orphan(request, None, out),
+        }
+    }
+
+    /// A query of the lane's former conversation ended.
+    pub fn handle_released(&mut self, lane: LaneId, speaker: Speaker) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.handle_released(speaker);
+        }
+    }
+
+    /// The people a lane knows changed.
+    pub fn handle_gallery(&mut self, lane: LaneId, gallery: Gallery, out: &mut Vec<Event>) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.handle_gallery(gallery, out);
+        }
+    }
+
+    /// When [`Scheduler::handle_timeout`] next has something to do.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Monotonic> {
+        let work = self.lanes.values().flat_map(|lane| lane.work().values().map(|work| work.deadline));
+        work.chain(self.orphans.values().map(|orphan| orphan.deadline)).min()
+    }
+
+    /// Ends every query whose deadline has passed: its place and its number are free, its worker may still run.
+    pub fn handle_timeout(&mut self, now: Monotonic, out: &mut Vec<Event>) {
+        let works = self.lanes.values().flat_map(|lane| lane.work().iter().map(|(id, work)| (*id, work.deadline)));
+        let orphans = self.orphans.iter().map(|(id, orphan)| (*id, orphan.deadline));
+        let late: Vec<RequestId> =
+            works.chain(orphans).filter(|(_, deadline)| *deadline <= now).map(|(id, _)| id).collect();
+        for request in late {
+            out.push(Event::Overdue { request });
+            self.handle_failed(request, out);
+        }
+    }
+
+    fn lane_of(&mut self, request: RequestId) -> Option<&mut Lane> {
+        self.lanes.values_mut().find(|lane| lane.work().contains_key(&request))
+    }
+
+    /// An answer for a query that is over altogether (its deadline passed) does nothing.
+    fn release_orphan(&mut self, request: RequestId, exit: Option<(ExitReason, Option<Cap>)>, out: &mut Vec<Event>) {
+        let Some(Orphan { lane, speaker, segment, .. }) = self.orphans.remove(&request) else { return };
+        if let Some((reason, cap)) = exit {
+            out.push(Event::Exited { lane, speaker, segment: Some(segment), reason, cap });
+        }
+        out.push(Event::Released { lane, speaker });
+    }
+}
+
+const fn stale(lane: LaneId, speaker: Speaker, segment: SegmentId) -> Event {
+    Event::Exited { lane, speaker, segment: Some(segment), reason: ExitReason::StaleGeneration, cap: None }
+}

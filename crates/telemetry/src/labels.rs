@@ -1,0 +1,194 @@
+//! The closed label sets: every value that a metric's label can ever take.
+//!
+//! They are enums, so that no id can become a label and the number of series is known when the program is compiled.
+//! What the values mean for matching is decided elsewhere; here they are only spelled.
+
+/// Declares an enum whose variants are label values, with `ALL` and `as_str`.
+macro_rules! labels {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The value as it is spelled in metrics and records.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+labels! {
+    /// Which budget denied a query, from the one snapshot after the refill. Exactly one applies to a denial.
+    Cap {
+        /// The voice's attempts are spent; the lane still has a token.
+        Voice => "voice",
+        /// The voice has attempts left; the lane has no token.
+        Socket => "socket",
+        /// Both are spent.
+        Both => "both",
+    }
+}
+
+labels! {
+    /// What became of attempts to extract a voiceprint: `Reserved` = `Succeeded` + `Failed` + those still open.
+    Outcome {
+        /// An attempt and a token were taken.
+        Reserved => "reserved",
+        /// Encoding and extraction returned a valid vector in time.
+        Succeeded => "succeeded",
+        /// Anything else. Nothing is refunded.
+        Failed => "failed",
+    }
+}
+
+labels! {
+    /// Why an update led to no verdict.
+    ExitReason {
+        /// The conversation or the generation moved on while the work waited.
+        StaleGeneration => "stale_generation",
+        /// The voice had its verdict already.
+        AlreadyMapped => "already_mapped",
+        /// The lane holds as many voices as it may.
+        VoiceCapacity => "voice_capacity",
+        /// The ring gave no audio.
+        NoPcm => "no_pcm",
+        /// The window lies outside the ring and is shorter than the minimum.
+        SegmentShorterThanMinimum => "segment_shorter_than_minimum",
+        /// The window lies outside the ring.
+        WindowOutsideBuffer => "window_outside_buffer",
+        /// Nothing is left after the audio that was already used.
+        NoFreshAudio => "no_fresh_audio",
+        /// The fresh audio is shorter than what the voice needs now.
+        WindowShorterThanMinimum => "window_shorter_than_minimum",
+        /// The reservation was denied. Booked through [`Accounts::denied`](crate::Accounts::denied) alone.
+        EmbeddingBudget => "embedding_budget",
+        /// A manual decision rejects the voice.
+        Rejected => "rejected",
+        /// A manual decision names the voice.
+        ManualDecision => "manual_decision",
+        /// The manual decisions could not be read.
+        AuthorityUnavailable => "authority_unavailable",
+    }
+}
+
+labels! {
+    /// Whom a decision was about.
+    Target {
+        /// The owner of the account.
+        Owner => "owner",
+        /// Another enrolled person, or nobody.
+        Person => "person",
+    }
+}
+
+labels! {
+    /// What a decision said.
+    Decision {
+        /// A person was named.
+        Accepted => "accepted",
+        /// Nobody was near enough.
+        Rejected => "rejected",
+        /// Two were too near to each other, or two voices claimed the owner.
+        Ambiguous => "ambiguous",
+        /// The evidence does not reach the floor yet.
+        Pending => "pending",
+    }
+}
+
+labels! {
+    /// Why a query brought no voiceprint.
+    FailureKind {
+        /// The clip could not be turned into features.
+        Encoding => "encoding",
+        /// The model session returned an error.
+        Extraction => "extraction",
+        /// The vector was not finite, zero, or of the wrong size.
+        BadVector => "bad_vector",
+        /// The worker panicked on the clip.
+        WorkerPanicked => "worker_panicked",
+        /// The worker's thread ended before it answered.
+        WorkerLost => "worker_lost",
+        /// The run, or the wait for it, passed its deadline.
+        DeadlinePassed => "deadline_passed",
+        /// The caller left.
+        Cancelled => "cancelled",
+        /// The pool's queue was full.
+        QueueFull => "queue_full",
+        /// No worker could extract.
+        Unavailable => "unavailable",
+    }
+}
+
+labels! {
+    /// Why audio, a message or a socket was refused at the door.
+    Refusal {
+        /// Not JSON, or not an object with a `type`.
+        Malformed => "malformed",
+        /// A `type` that the protocol does not have.
+        UnknownType => "unknown_type",
+        /// A field is missing, out of range, not finite or reversed.
+        InvalidField => "invalid_field",
+        /// A frame, a list or an id is longer than its limit.
+        TooLarge => "too_large",
+        /// Audio or a message came before `start`, or `start` came twice.
+        OutOfOrder => "out_of_order",
+        /// Well-formed, but not offered by this server.
+        Unsupported => "unsupported",
+        /// The WebSocket protocol itself was violated.
+        ProtocolViolation => "protocol_violation",
+        /// A limit of the process or of the conversation is reached.
+        Capacity => "capacity",
+        /// The client does not read its events.
+        SlowClient => "slow_client",
+        /// The server is shutting down.
+        Draining => "draining",
+    }
+}
+
+labels! {
+    /// A broken invariant: a bug in the program, never the user's doing. Every value stays at 0 in a healthy process.
+    Violation {
+        /// A lane's own ledger did not balance.
+        LaneBooks => "lane_books",
+        /// An attempt was settled that was not open; it was not booked.
+        SettledUnreserved => "settled_unreserved",
+        /// A budget exit came without its cap; it was not booked.
+        ExitWithoutCap => "exit_without_cap",
+        /// A conversation's scheduler panicked.
+        SchedulerLost => "scheduler_lost",
+        /// A socket's actor panicked.
+        SocketLost => "socket_lost",
+    }
+}
+
+/// How an open attempt ended: the two values of [`Outcome`] that close one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Settled {
+    /// Encoding and extraction returned a valid vector in time, even if it is stale or later rejected.
+    Succeeded,
+    /// Anything else.
+    Failed,
+}
+
+impl Settled {
+    /// The outcome that this ending is counted under.
+    #[must_use]
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Succeeded => Outcome::Succeeded,
+            Self::Failed => Outcome::Failed,
+        }
+    }
+}
