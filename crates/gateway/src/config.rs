@@ -237,10 +237,9 @@ impl Layers {
         let as_string = Value::String(text.to_owned());
         let read = self.with(section, name, literal(text).unwrap_or_else(|| as_string.clone()));
         // A path or a name may look like a number; where a string is due, a string it is.
-        let (table, config) =
-            read.or_else(|error| self.with(section, name, as_string).map_err(|_| error)).map_err(|error| {
-                ConfigError::new(source, format!("cannot be {text:?}: {}", one_line(error.message())))
-            })?;
+        let (table, config) = read
+            .or_else(|error| self.with(section, name, as_string).map_err(|_| error))
+            .map_err(|error| ConfigError::new(source, format!("cannot be {text:?}: {}", one_line(error.message()))))?;
         self.table = table;
         self.config = config;
         Ok(())

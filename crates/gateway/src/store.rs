@@ -94,7 +94,9 @@ pub enum StoreError {
         known: i64,
     },
     /// The person is gone from the database, but bytes of the voiceprint may remain in its file.
-    #[error("the person was deleted, but the file could not be cleaned of traces ({0}); delete again to retry the cleaning")]
+    #[error(
+        "the person was deleted, but the file could not be cleaned of traces ({0}); delete again to retry the cleaning"
+    )]
     TracesRemain(#[source] rusqlite::Error),
     /// The file system refused.
     #[error("{path}: {source}")]

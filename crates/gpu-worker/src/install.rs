@@ -17,8 +17,8 @@ use std::time::Duration;
 use crate::digest::sha256_of;
 use crate::manifest::Manifest;
 
-pub use catalogue::{Item, list};
 use catalogue::{CAMPPLUS, RUNTIME};
+pub use catalogue::{Item, list};
 use workshop::Workshop;
 
 /// Why nothing was installed. Every message says what to do.

@@ -91,8 +91,8 @@ impl Manifest {
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ManifestError::Unreadable { path: path.to_owned(), source })?;
-        let manifest: Self = serde_json::from_str(&text)
-            .map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
+        let manifest: Self =
+            serde_json::from_str(&text).map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
         match manifest.fault() {
             Some((field, expected)) => Err(ManifestError::Field { path: path.to_owned(), field, expected }),
             None => Ok(manifest),

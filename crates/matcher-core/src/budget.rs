@@ -12,7 +12,7 @@
 //! Getters: [`Budget::attempts`], [`Budget::tokens`], [`Budget::books`]. Events in: [`Budget::reserve`],
 //! [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_resumption`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use crate::exit::Cap;
@@ -164,15 +164,22 @@ pub struct Books {
     pub denied_both: u64,
 }
 
+/// What a voice has spent in this generation, and what its next denial will be.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    attempts: u32,
+    denial: Seen,
+}
+
 /// One lane's ledger: see the module's text.
 #[derive(Debug)]
 pub struct Budget {
     limits: Limits,
     bucket: Bucket,
     generation: Generation,
-    attempts: BTreeMap<Speaker, u32>,
-    blocked: BTreeSet<Speaker>,
-    lane_blocked: bool,
+    /// One table for both, so that one limit bounds both.
+    voices: BTreeMap<Speaker, Account>,
+    lane_denial: Seen,
     open: BTreeMap<u64, Speaker>,
     books: Books,
 }
@@ -185,9 +192,8 @@ impl Budget {
             limits,
             bucket: Bucket::full(limits, now),
             generation,
-            attempts: BTreeMap::new(),
-            blocked: BTreeSet::new(),
-            lane_blocked: false,
+            voices: BTreeMap::new(),
+            lane_denial: Seen::First,
             open: BTreeMap::new(),
             books: Books::default(),
         }
@@ -202,12 +208,13 @@ impl Budget {
     /// Attempts that `speaker` has spent in this generation.
     #[must_use]
     pub fn attempts(&self, speaker: Speaker) -> u32 {
-        self.attempts.get(&speaker).copied().unwrap_or(0)
+        self.voices.get(&speaker).map_or(0, |account| account.attempts)
     }
 
     /// Every voice with at least one attempt, in order of its number.
     pub fn attempted(&self) -> impl Iterator<Item = (Speaker, u32)> + '_ {
-        self.attempts.iter().map(|(speaker, spent)| (*speaker, *spent))
+        let attempts = self.voices.iter().map(|(speaker, account)| (*speaker, account.attempts));
+        attempts.filter(|(_, spent)| *spent > 0)
     }
 
     /// Attempts that `speaker` has left.
@@ -264,8 +271,7 @@ impl Budget {
         }
         let spent = self.attempts(speaker);
         let voices_max = usize::try_from(self.limits.voices_max.get()).unwrap_or(usize::MAX);
-        let is_known = self.attempts.contains_key(&speaker) || self.blocked.contains(&speaker);
-        if !is_known && self.attempts.len().max(self.blocked.len()) >= voices_max {
+        if !self.voices.contains_key(&speaker) && self.voices.len() >= voices_max {
             return Err(Refused::VoiceCapacity);
         }
         self.bucket = self.bucket.at(now);
@@ -274,7 +280,7 @@ impl Budget {
         }
 
         self.bucket.take_one();
-        self.attempts.insert(speaker, spent + 1);
+        self.account(speaker).attempts += 1;
         self.books.reserved += 1;
         let number = self.books.reserved;
         self.open.insert(number, speaker);
@@ -298,8 +304,7 @@ impl Budget {
     /// The lane goes on in a new conversation: attempts and first blocks start anew, tokens and open reservations stay.
     pub fn handle_rollover(&mut self, generation: Generation) {
         self.handle_resumption(generation);
-        self.attempts.clear();
-        self.blocked.clear();
+        self.voices.clear();
     }
 
     /// The lane goes on in the same conversation after its matcher was cleared: only the generation moves.
@@ -316,9 +321,13 @@ impl Budget {
         };
         *counter += 1;
         let snapshot = Snapshot { attempts: self.attempts(speaker), tokens: self.bucket.tokens() };
-        let voice = if self.blocked.insert(speaker) { Seen::First } else { Seen::Again };
-        let lane = if std::mem::replace(&mut self.lane_blocked, true) { Seen::Again } else { Seen::First };
+        let voice = std::mem::replace(&mut self.account(speaker).denial, Seen::Again);
+        let lane = std::mem::replace(&mut self.lane_denial, Seen::Again);
         Denied { cap, snapshot, voice, lane }
+    }
+
+    fn account(&mut self, speaker: Speaker) -> &mut Account {
+        self.voices.entry(speaker).or_insert(Account { attempts: 0, denial: Seen::First })
     }
 
     fn check(&self) {

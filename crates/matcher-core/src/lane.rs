@@ -231,8 +231,9 @@ impl Lane {
         self.floors.needed(have)
     }
 
+    /// With nobody to compare with, nothing is dispatchable: slots wait for people, and no token is spent.
     fn standing(&self, voice: Voice) -> Option<Standing> {
-        if self.locked.contains(&voice.speaker) || self.held.contains(&voice.speaker) {
+        if self.gallery.is_empty() || self.locked.contains(&voice.speaker) || self.held.contains(&voice.speaker) {
             return None;
         }
         let spent = self.attempts.get(&voice.speaker).copied().unwrap_or(0);
@@ -306,10 +307,15 @@ impl Lane {
         Event::Exited { lane: self.id, speaker: work.voice.speaker, segment: Some(work.segment), reason, cap }
     }
 
-    /// The dispatch never reached its socket: the slot is back with its age.
-    pub(crate) fn handle_undelivered(&mut self, request: RequestId) {
+    /// The dispatch never reached its socket: the slot is back with its age, unless its voice got a name meanwhile.
+    pub(crate) fn handle_undelivered(&mut self, request: RequestId) -> Option<Event> {
         let work = self.finish(request);
+        if self.voices.get(&work.voice).is_some_and(|record| record.identity.is_some()) {
+            self.queue.restore(work.voice);
+            return Some(self.exited(work.voice.speaker, Some(work.segment), ExitReason::AlreadyMapped));
+        }
         self.queue.put_back(work.voice, work.slot);
+        None
     }
 
     /// The query failed: its ranges are fresh again and wait for the voice's next update.

@@ -171,10 +171,10 @@ impl Policy {
             && decision.gap() >= self.margin
     }
 
-    /// Whether a rejected voice came close enough to the owner to be examined before others.
+    /// Whether a voice that got no name came close enough to the owner to be examined before others. One that claims the
+    /// owner in vain is such a voice, too: more of its speech settles the contention.
     #[must_use]
     pub fn is_near_owner(&self, decision: &Decision) -> bool {
-        decision.verdict == Verdict::Nobody
-            && decision.best.is_some_and(|best| best.role == Role::Owner && best.distance < self.near_owner_bound)
+        decision.best.is_some_and(|best| best.role == Role::Owner && best.distance < self.near_owner_bound)
     }
 }

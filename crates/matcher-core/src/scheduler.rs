@@ -128,6 +128,19 @@ impl Scheduler {
         lane.voices().filter(|voice| voice.speaker == speaker).map(|voice| lane.explain(voice)).collect()
     }
 
+    /// Everything known of every voice of a lane, in order of number.
+    #[must_use]
+    pub fn explain_all(&self, lane: LaneId) -> Vec<Explanation> {
+        let Some(lane) = self.lanes.get(&lane) else { return Vec::new() };
+        lane.voices().map(|voice| lane.explain(voice)).collect()
+    }
+
+    /// Whether a lane has no query in work and none that could start: nothing more comes without new speech.
+    #[must_use]
+    pub fn is_settled(&self, lane: LaneId) -> bool {
+        self.lanes.get(&lane).is_none_or(|lane| lane.work().is_empty() && lane.dispatchable() == 0)
+    }
+
     /// How many queries could start now, if the pool granted as many turns.
     #[must_use]
     pub fn dispatchable(&self) -> usize {
@@ -217,7 +230,7 @@ impl Scheduler {
     /// The dispatch never reached its socket.
     pub fn handle_undelivered(&mut self, request: RequestId, out: &mut Vec<Event>) {
         match self.lane_of(request) {
-            Some(lane) => lane.handle_undelivered(request),
+            Some(lane) => out.extend(lane.handle_undelivered(request)),
             None => self.release_orphan(request, None, out),
         }
     }

@@ -56,7 +56,9 @@ impl Telemetry {
         let meter = provider.meter("rollcall");
         let metrics = Metrics::new(&meter, version);
         let accounts = Accounts::new(&meter, metrics.violations(), metrics.levels().open_queries.clone());
-        let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Whole milliseconds, which an f64 holds exactly enough to print.
+        let created = since_epoch.as_millis() as f64 / 1000.0;
         Ok(Self(Arc::new(Parts { accounts, metrics, registry, created, _provider: provider })))
     }
 
@@ -84,7 +86,7 @@ impl Telemetry {
     fn gather(&self) -> Vec<MetricFamily> {
         self.0.metrics.refresh();
         let mut families = {
-            
+            let _still = self.0.accounts.lock();
             self.0.registry.gather()
         };
         let absent = |latency: &&Latency| !families.iter().any(|family| family.name() == latency.name);

@@ -77,9 +77,9 @@ pub(super) fn check_range(
     section: &str,
     field: &str,
     value: &impl Setting,
-    allowed: (f64, f64),
+    allowed: Option<(f64, f64)>,
 ) -> Result<(), ConfigError> {
-    let Some(number) = value.number() else { return Ok(()) };
+    let (Some(number), Some(allowed)) = (value.number(), allowed) else { return Ok(()) };
     // Written so that NaN, which compares with nothing, is out of every range.
     if number >= allowed.0 && number <= allowed.1 {
         return Ok(());
@@ -124,9 +124,10 @@ macro_rules! section {
 
         impl $name {
             pub(super) fn check(&self, section: &str) -> Result<(), $crate::config::section::ConfigError> {
-                $( $( $crate::config::section::check_range(
-                    section, stringify!($field), &self.$field, (f64::from($low), f64::from($high)),
-                )?; )? )+
+                $( $crate::config::section::check_range(
+                    section, stringify!($field), &self.$field,
+                    None$(.or(Some((f64::from($low), f64::from($high)))))?,
+                )?; )+
                 Ok(())
             }
 

@@ -169,7 +169,9 @@ fn insert_person(transaction: &Transaction<'_>, id: &str, now_ms: i64) -> Result
     let people: i64 =
         transaction.query_row("SELECT count(*) FROM people WHERE account = ?1", [LOCAL_ACCOUNT], |row| row.get(0))?;
     if people >= PEOPLE_MAX {
-        return Err(StoreError::Full(format!("{PEOPLE_MAX} people are enrolled, the most there can be; delete some first")));
+        return Err(StoreError::Full(format!(
+            "{PEOPLE_MAX} people are enrolled, the most there can be; delete some first"
+        )));
     }
     transaction.execute(
         "INSERT INTO people (account, id, name, is_owner, created_ms, updated_ms) VALUES (?1, ?2, ?2, 0, ?3, ?3)",
@@ -178,12 +180,7 @@ fn insert_person(transaction: &Transaction<'_>, id: &str, now_ms: i64) -> Result
     Ok(())
 }
 
-fn apply(
-    transaction: &Transaction<'_>,
-    id: &str,
-    change: &PersonChange,
-    now_ms: i64,
-) -> Result<Person, StoreError> {
+fn apply(transaction: &Transaction<'_>, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
     let before = person(transaction, id)?.ok_or_else(|| StoreError::NoSuchPerson(id.to_owned()))?;
     let after = Person {
         name: change.name.clone().unwrap_or(before.name),

@@ -118,8 +118,7 @@ fn a_database_of_a_newer_version_is_refused_and_left_alone() {
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = SqliteStore::open(directory.path()).err().expect("the file is newer").to_string();
     assert!(error.contains("format 99") && error.contains("use the newer version"), "{error}");
-    let version: i64 =
-        Connection::open(&file).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    let version: i64 = Connection::open(&file).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     assert_eq!(version, 99);
 }
 

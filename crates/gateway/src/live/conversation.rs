@@ -1,0 +1,305 @@
+//! One conversation's scheduler as an actor.
+//!
+//! Family: started by the registry when its first lane joins, on an arbiter chosen by its id; ends itself when its last
+//! lane has left and its last query is settled. In: lanes joining and leaving, batches of offers, turns from the
+//! turnstile, answers of sockets, results of queries. Out: `Reserve` and `Publish` to the lanes' sockets, clips to the
+//! engine, accounts to telemetry.
+//!
+//! It owns a [`matcher_core::Scheduler`], the addresses of its lanes and the leases of its open queries. It decides
+//! nothing: a handler translates its message, lets the core decide, and performs the answer. When it panics, the leases
+//! settle on drop and its sockets are told, who then join a fresh one.
+
+mod messages;
+mod perform;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use gpu_worker::Failure;
+use gpu_worker::turnstile::{Key as TurnKey, Turn};
+use matcher_core::budget::Outcome;
+use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
+use telemetry::{Share, Watch};
+
+use super::labels;
+use super::ledger::{Lease, Ledger};
+use super::registry::ConversationKey;
+use super::service::Service;
+use super::socket::{ConversationLost, Reserve, Socket};
+
+pub(super) use messages::{
+    Answer, Answered, Explain, Finish, Granted, Join, Leave, Left, Offers, Released, Voices,
+};
+pub use messages::Snapshot;
+pub use snapshot::{ConversationSnapshot, LaneSnapshot};
+
+/// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
+/// an error event, and its client sends it again.
+const MAILBOX: usize = 512;
+
+/// How soon a dispatch is tried again that found its socket's mailbox full.
+const RETRY_DELIVERY: Duration = Duration::from_millis(50);
+
+/// One lane as the actor knows it; everything about its voices is the core's.
+struct LaneLink {
+    socket: Addr<Socket>,
+    ledger: Arc<Ledger>,
+    people: Option<Vec<String>>,
+    /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
+    received: BTreeMap<Speaker, Monotonic>,
+    evicted: u64,
+    hertz: f64,
+}
+
+/// A dispatched slot before its socket's answer.
+struct Asked {
+    lane: LaneId,
+    turn: Turn,
+    received: Option<Monotonic>,
+}
+
+/// A query between its reservation and its settlement.
+struct OpenQuery {
+    lane: LaneId,
+    lease: Lease,
+    reserved_at: Monotonic,
+    received: Option<Monotonic>,
+    future: SpawnHandle,
+}
+
+/// See the module's text.
+pub struct Conversation {
+    service: Arc<Service>,
+    key: ConversationKey,
+    scheduler: Scheduler,
+    lanes: BTreeMap<LaneId, LaneLink>,
+    /// Bounded by the places of all lanes.
+    open: BTreeMap<RequestId, OpenQuery>,
+    /// Dispatched slots whose socket has not answered yet.
+    asked: BTreeMap<RequestId, Asked>,
+    /// Sockets of lanes that rolled over while a query of theirs was in work here; kept until that ends.
+    departed: BTreeMap<LaneId, Addr<Socket>>,
+    /// When the segment behind the result that is being judged arrived.
+    judging: Option<Monotonic>,
+    finishing: BTreeMap<LaneId, tokio::sync::oneshot::Sender<()>>,
+    turn_key: Option<TurnKey>,
+    timer: Option<(Monotonic, SpawnHandle)>,
+    queued: Share,
+    oldest: Watch,
+    _one: Share,
+    has_ended: bool,
+}
+
+impl Conversation {
+    pub(super) fn new(service: Arc<Service>, key: ConversationKey) -> Self {
+        let levels = service.telemetry.metrics().levels().clone();
+        Self {
+            scheduler: Scheduler::new(service.settings.limits.clone(), service.settings.policy),
+            key,
+            lanes: BTreeMap::new(),
+            open: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            departed: BTreeMap::new(),
+            judging: None,
+            finishing: BTreeMap::new(),
+            turn_key: None,
+            timer: None,
+            queued: levels.queue_slots.share(),
+            oldest: levels.queue_ages.watch(),
+            _one: levels.conversations.one(),
+            has_ended: false,
+            service,
+        }
+    }
+
+    fn now(&self) -> Monotonic {
+        self.service.clock.now()
+    }
+
+    /// Lets the core decide, and performs what comes out.
+    fn step(&mut self, ctx: &mut Context<Self>, decide: impl FnOnce(&mut Scheduler, Monotonic, &mut Vec<Event>)) {
+        let mut events = Vec::new();
+        let now = self.now();
+        decide(&mut self.scheduler, now, &mut events);
+        self.perform(events, ctx);
+        self.settle_down(ctx);
+    }
+
+    /// After every step: ask for turns, arm the one timer, tell the gauges, end when nothing is left.
+    fn settle_down(&mut self, ctx: &mut Context<Self>) {
+        if let Some(key) = self.turn_key {
+            self.service.turnstile.want(key, self.scheduler.dispatchable());
+        }
+        self.arm(ctx);
+        self.report();
+        let (open, asked) = (&self.open, &self.asked);
+        self.departed.retain(|lane, _| {
+            open.values().any(|query| query.lane == *lane) || asked.values().any(|asked| asked.lane == *lane)
+        });
+        self.finish_drained();
+        if self.lanes.is_empty() && self.scheduler.is_idle() && !self.has_ended {
+            self.has_ended = true;
+            self.service.registry.conversation_ended(&self.key, &ctx.address());
+            ctx.stop();
+        }
+    }
+
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let due = self.scheduler.poll_timeout();
+        if self.timer.as_ref().map(|(armed, _)| *armed) == due {
+            return;
+        }
+        if let Some((_, handle)) = self.timer.take() {
+            ctx.cancel_future(handle);
+        }
+        if let Some(due) = due {
+            // A timer of tokio may fire a fraction early; one more millisecond makes it fire once.
+            let wait = due.since(self.now()) + Duration::from_millis(1);
+            let handle = ctx.run_later(wait, |this, ctx| {
+                this.timer = None;
+                this.step(ctx, Scheduler::handle_timeout);
+            });
+            self.timer = Some((due, handle));
+        }
+    }
+
+    /// Turns a granted turn into a query, or gives it back.
+    fn dispatch(&mut self, turn: Turn, ctx: &mut Context<Self>) {
+        let Some(dispatch) = self.scheduler.poll_dispatch(self.now()) else {
+            drop(turn);
+            return self.settle_down(ctx);
+        };
+        self.service.telemetry.metrics().selected(dispatch.waited);
+        let (request, lane) = (dispatch.request, dispatch.lane);
+        let Some(link) = self.lanes.get(&dispatch.lane) else { unreachable!("the core dispatches for its lanes only") };
+        let received = link.received.get(&dispatch.speaker).copied();
+        self.asked.insert(request, Asked { lane, turn, received });
+        match link.socket.try_send(Reserve { dispatch, conversation: ctx.address() }) {
+            Ok(()) => self.settle_down(ctx),
+            Err(SendError::Full(_)) => {
+                self.asked.remove(&request);
+                self.scheduler.handle_undelivered(request, &mut Vec::new());
+                ctx.run_later(RETRY_DELIVERY, |this, ctx| this.settle_down(ctx));
+            }
+            Err(SendError::Closed(_)) => {
+                self.leave(lane, Left::Gone, ctx);
+            }
+        }
+    }
+
+    /// The socket reserved: the clip goes to the engine, within what remains of its deadline.
+    fn extract(&mut self, request: RequestId, answer: Answer, ctx: &mut Context<Self>) {
+        let Answer { clip, lease, selection } = answer;
+        let asked = self.asked.remove(&request);
+        let reserved = self.scheduler.handle_reserved(request, &selection.spans, selection.samples);
+        let (Some(Asked { lane, turn, received }), Ok(())) = (asked, reserved) else {
+            // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
+            drop(lease);
+            self.step(ctx, |core, _, out| core.handle_failed(request, out));
+            return;
+        };
+        let reserved_at = self.now();
+        let ticket = self.service.engine.submit(clip, self.service.settings.limits.reservation_deadline);
+        let answered = ticket.into_actor(self).map(move |result, this, ctx| {
+            drop(turn);
+            this.handle_result(request, result, ctx);
+        });
+        let future = ctx.spawn(answered);
+        self.open.insert(request, OpenQuery { lane, lease, reserved_at, received, future });
+        self.settle_down(ctx);
+    }
+
+    fn handle_result(&mut self, request: RequestId, result: Result<Embedding, Failure>, ctx: &mut Context<Self>) {
+        let Some(query) = self.open.remove(&request) else { return };
+        let metrics = self.service.telemetry.metrics();
+        metrics.extracted(self.now().since(query.reserved_at));
+        self.judging = query.received;
+        match result {
+            Ok(embedding) => {
+                query.lease.settle(Outcome::Extracted);
+                self.step(ctx, |core, now, out| core.handle_extracted(request, embedding, now, out));
+            }
+            Err(failure) => {
+                let (outcome, kind) = labels::failure(&failure);
+                metrics.extraction_failed(kind);
+                tracing::warn!(conversation = %self.key.conversation, kind = kind.as_str(), "a query brought no voiceprint");
+                query.lease.settle(outcome);
+                self.step(ctx, |core, _, out| core.handle_failed(request, out));
+            }
+        }
+        self.judging = None;
+    }
+
+    /// Ends a query from this side: its lease settles, its future is dropped, which tells the engine.
+    fn give_up(&mut self, request: RequestId, outcome: Outcome, ctx: &mut Context<Self>) {
+        self.asked.remove(&request);
+        if let Some(query) = self.open.remove(&request) {
+            ctx.cancel_future(query.future);
+            query.lease.settle(outcome);
+        }
+    }
+
+    fn leave(&mut self, lane: LaneId, why: Left, ctx: &mut Context<Self>) -> matcher_core::HandOver {
+        let mut events = Vec::new();
+        let mut hand_over = self.scheduler.handle_left(lane, &mut events);
+        self.finishing.remove(&lane);
+        if why == Left::Gone {
+            let open = self.open.iter().filter(|(_, query)| query.lane == lane).map(|(request, _)| *request);
+            let asked = self.asked.iter().filter(|(_, asked)| asked.lane == lane).map(|(request, _)| *request);
+            for request in open.chain(asked).collect::<Vec<_>>() {
+                self.give_up(request, Outcome::Cancelled, ctx);
+                self.scheduler.handle_failed(request, &mut events);
+            }
+            hand_over = matcher_core::HandOver::default();
+        }
+        self.perform(events, ctx);
+        if let (Some(link), false) = (self.lanes.remove(&lane), hand_over.held.is_empty()) {
+            self.departed.insert(lane, link.socket);
+        }
+        self.settle_down(ctx);
+        hand_over
+    }
+
+    /// Whether a message of this lane and generation still speaks for it.
+    fn is_current(&self, lane: LaneId, generation: Generation) -> bool {
+        self.scheduler.generation(lane) == Some(generation)
+    }
+}
+
+impl Actor for Conversation {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        let address = ctx.address();
+        #[expect(clippy::disallowed_methods, reason = "a lost turn would leak a place; at most Turnstile::capacity wait")]
+        let wake = move |turn: Turn| address.do_send(Granted(turn));
+        self.turn_key = Some(self.service.turnstile.subscribe(Arc::new(wake)));
+        self.watch_people(ctx);
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        if let Some(key) = self.turn_key.take() {
+            self.service.turnstile.unsubscribe(key);
+        }
+    }
+}
+
+/// After a panic the actor is dropped with its leases, which settle; here its sockets are told to join a fresh one.
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        if self.has_ended || !std::thread::panicking() {
+            return;
+        }
+        self.service.telemetry.metrics().violated(telemetry::Violation::SchedulerLost);
+        tracing::error!(conversation = %self.key.conversation, "a conversation's scheduler was lost");
+        let may_rejoin = self.service.registry.conversation_lost(&self.key, self.now());
+        for link in self.lanes.values() {
+            #[expect(clippy::disallowed_methods, reason = "a lost message would leave the socket without a scheduler; one a loss")]
+            link.socket.do_send(ConversationLost { key: self.key.clone(), may_rejoin });
+        }
+    }
+}

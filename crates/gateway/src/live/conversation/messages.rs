@@ -1,0 +1,216 @@
+//! What a conversation hears, and its handlers: commands in the imperative, facts in the past tense.
+
+use std::sync::Arc;
+
+use actix::prelude::*;
+use gpu_worker::Clip;
+use gpu_worker::turnstile::Turn;
+use matcher_core::{
+    Batch, Explanation, Generation, HandOver, JoinRefused, LaneId, Refusal, RequestId, Selection, Speaker,
+};
+
+use super::snapshot::ConversationSnapshot;
+use super::{Conversation, LaneLink};
+use crate::live::ledger::{Lease, Ledger};
+use crate::live::socket::Socket;
+
+/// A lane enters. Answered when its people are loaded and its voices may be offered.
+#[derive(Message)]
+#[rtype(result = "Result<(), JoinRefused>")]
+pub(in crate::live) struct Join {
+    pub(in crate::live) lane: LaneId,
+    pub(in crate::live) socket: Addr<Socket>,
+    pub(in crate::live) ledger: Arc<Ledger>,
+    pub(in crate::live) people: Option<Vec<String>>,
+    pub(in crate::live) join: matcher_core::Join,
+}
+
+/// Why a lane leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::live) enum Left {
+    /// To another conversation: its queries end there, fenced.
+    RolledOver,
+    /// For good: its queries are cancelled.
+    Gone,
+}
+
+/// A lane leaves; a leave of an older generation is ignored.
+#[derive(Message)]
+#[rtype(result = "HandOver")]
+pub(in crate::live) struct Leave {
+    pub(in crate::live) lane: LaneId,
+    pub(in crate::live) generation: Generation,
+    pub(in crate::live) why: Left,
+}
+
+/// The segments of one message.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(in crate::live) struct Offers {
+    pub(in crate::live) lane: LaneId,
+    pub(in crate::live) batch: Batch,
+}
+
+/// The pool grants a turn.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(in crate::live) struct Granted(pub(in crate::live) Turn);
+
+/// What a socket reserved.
+pub(in crate::live) struct Answer {
+    pub(in crate::live) clip: Clip,
+    pub(in crate::live) lease: Lease,
+    pub(in crate::live) selection: Selection,
+}
+
+/// A socket answers a `Reserve`.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(in crate::live) struct Answered {
+    pub(in crate::live) request: RequestId,
+    pub(in crate::live) answer: Result<Answer, Refusal>,
+}
+
+/// A query of the lane's former conversation ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(in crate::live) struct Released {
+    pub(in crate::live) lane: LaneId,
+    pub(in crate::live) speaker: Speaker,
+}
+
+/// Answered when the lane has nothing queued that could run and nothing in work.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(in crate::live) struct Finish {
+    pub(in crate::live) lane: LaneId,
+    pub(in crate::live) done: tokio::sync::oneshot::Sender<()>,
+}
+
+/// What is known of a voice.
+#[derive(Message)]
+#[rtype(result = "Explained")]
+pub(in crate::live) struct Explain {
+    pub(in crate::live) lane: LaneId,
+    pub(in crate::live) speaker: Speaker,
+}
+
+/// One explanation a scope.
+#[derive(Debug, MessageResponse)]
+pub(in crate::live) struct Explained(pub(in crate::live) Vec<Explanation>);
+
+/// The voices of one lane.
+#[derive(Message)]
+#[rtype(result = "Explained")]
+pub(in crate::live) struct Voices {
+    pub(in crate::live) lane: LaneId,
+}
+
+/// The whole conversation, for people to look at.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "ConversationSnapshot")]
+pub struct Snapshot;
+
+impl Handler<Join> for Conversation {
+    type Result = Result<(), JoinRefused>;
+
+    fn handle(&mut self, message: Join, ctx: &mut Self::Context) -> Self::Result {
+        let Join { lane, socket, ledger, people, mut join } = message;
+        join.gallery = self.service.gallery(people.as_deref());
+        let hertz = f64::from(join.rate.hertz());
+        self.scheduler.handle_joined(lane, join)?;
+        let received = std::collections::BTreeMap::new();
+        self.lanes.insert(lane, LaneLink { socket, ledger, people, received, evicted: 0, hertz });
+        self.settle_down(ctx);
+        Ok(())
+    }
+}
+
+impl Handler<Leave> for Conversation {
+    type Result = MessageResult<Leave>;
+
+    fn handle(&mut self, Leave { lane, generation, why }: Leave, ctx: &mut Self::Context) -> Self::Result {
+        let speaks = self.is_current(lane, generation);
+        MessageResult(if speaks { self.leave(lane, why, ctx) } else { HandOver::default() })
+    }
+}
+
+impl Handler<Offers> for Conversation {
+    type Result = ();
+
+    fn handle(&mut self, Offers { lane, batch }: Offers, ctx: &mut Self::Context) {
+        let voices_max = self.service.settings.limits.voices_max.get();
+        let now = self.now();
+        if let Some(link) = self.lanes.get_mut(&lane) {
+            for offer in &batch.offers {
+                if link.received.len() < voices_max || link.received.contains_key(&offer.speaker) {
+                    link.received.insert(offer.speaker, now);
+                }
+            }
+        }
+        self.step(ctx, |core, now, out| core.handle_batch(lane, batch, now, out));
+    }
+}
+
+impl Handler<Granted> for Conversation {
+    type Result = ();
+
+    fn handle(&mut self, Granted(turn): Granted, ctx: &mut Self::Context) {
+        self.dispatch(turn, ctx);
+    }
+}
+
+impl Handler<Answered> for Conversation {
+    type Result = ();
+
+    fn handle(&mut self, Answered { request, answer }: Answered, ctx: &mut Self::Context) {
+        match answer {
+            Ok(answer) => self.extract(request, answer, ctx),
+            Err(refusal) => {
+                self.asked.remove(&request);
+                self.step(ctx, |core, _, out| core.handle_refused(request, refusal, out));
+            }
+        }
+    }
+}
+
+impl Handler<Released> for Conversation {
+    type Result = ();
+
+    fn handle(&mut self, Released { lane, speaker }: Released, ctx: &mut Self::Context) {
+        self.step(ctx, |core, _, _| core.handle_released(lane, speaker));
+    }
+}
+
+impl Handler<Finish> for Conversation {
+    type Result = ();
+
+    fn handle(&mut self, Finish { lane, done }: Finish, ctx: &mut Self::Context) {
+        self.finishing.insert(lane, done);
+        self.settle_down(ctx);
+    }
+}
+
+impl Handler<Explain> for Conversation {
+    type Result = Explained;
+
+    fn handle(&mut self, Explain { lane, speaker }: Explain, _: &mut Self::Context) -> Explained {
+        Explained(self.scheduler.explain(lane, speaker))
+    }
+}
+
+impl Handler<Voices> for Conversation {
+    type Result = Explained;
+
+    fn handle(&mut self, Voices { lane }: Voices, _: &mut Self::Context) -> Explained {
+        Explained(self.scheduler.explain_all(lane))
+    }
+}
+
+impl Handler<Snapshot> for Conversation {
+    type Result = MessageResult<Snapshot>;
+
+    fn handle(&mut self, _: Snapshot, _: &mut Self::Context) -> Self::Result {
+        MessageResult(self.snapshot())
+    }
+}

@@ -1,0 +1,308 @@
+//! Who is where: conversations, sockets, and the lineages whose ledgers outlive their sockets.
+//!
+//! A lineage is one (account, recording). Starting the same recording again continues it: same lane, same budget. It is
+//! kept while its socket lives and for [`RETENTION`] afterwards, when its bucket would be full anyway.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix::Addr;
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use matcher_core::{Generation, LaneId, Monotonic};
+
+use super::conversation::Conversation;
+use super::ledger::Ledger;
+use super::service::Service;
+use super::socket::Socket;
+
+/// How long a lineage without a socket is kept: a full refill of the default bucket.
+const RETENTION: Duration = Duration::from_secs(240);
+
+/// Lineages kept for each socket that the process allows: reconnects and short recordings. Beyond it a new recording is
+/// refused until old ones are forgotten.
+const LINEAGES_A_SOCKET: usize = 8;
+
+/// A scheduler that is lost this often within [`LOSS_WINDOW`] has a bug that its conversation provokes: its sockets close.
+const LOSSES_MAX: usize = 3;
+const LOSS_WINDOW: Duration = Duration::from_secs(60);
+
+/// An account's conversation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConversationKey {
+    /// The account.
+    pub account: String,
+    /// The client's id.
+    pub conversation: String,
+}
+
+impl ConversationKey {
+    fn hash64(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// An account's recording.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineageKey {
+    /// The account.
+    pub account: String,
+    /// The client's id.
+    pub recording: String,
+}
+
+/// What of a recording outlives its socket.
+#[derive(Debug)]
+pub struct Lineage {
+    /// The lane, the same for every socket of this recording.
+    pub lane: LaneId,
+    /// Its budget.
+    pub ledger: Arc<Ledger>,
+    /// Who holds it now.
+    holder: Mutex<Holder>,
+}
+
+#[derive(Debug, Default)]
+struct Holder {
+    token: String,
+    conversation: Option<ConversationKey>,
+    socket: Option<(String, Addr<Socket>)>,
+    left: Option<Monotonic>,
+}
+
+/// What a socket finds when it takes a lineage.
+#[derive(Debug)]
+pub struct Taken {
+    /// The generation from here on.
+    pub generation: Generation,
+    /// The socket that held it, now fenced.
+    pub predecessor: Option<Addr<Socket>>,
+    /// The conversation that the lane is still in, if any.
+    pub conversation: Option<ConversationKey>,
+}
+
+/// A process-wide limit is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Capacity {
+    /// Sockets.
+    #[error("this server holds its most sockets")]
+    Sockets,
+    /// Conversations.
+    #[error("this server holds its most conversations; try again later")]
+    Conversations,
+    /// Recordings.
+    #[error("this server remembers its most recordings; try again in a few minutes")]
+    Recordings,
+    /// The server is about to stop.
+    #[error("this server is draining; connect again")]
+    Draining,
+}
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub struct Registry {
+    conversations: DashMap<ConversationKey, Addr<Conversation>>,
+    sockets: DashMap<String, Addr<Socket>>,
+    lineages: DashMap<LineageKey, Arc<Lineage>>,
+    losses: DashMap<ConversationKey, VecDeque<Monotonic>>,
+    lanes: AtomicU64,
+    draining: AtomicBool,
+}
+
+impl Registry {
+    /// The conversation, started when it does not run.
+    ///
+    /// # Errors
+    /// When the process holds its most conversations.
+    pub fn conversation(
+        &self,
+        service: &Arc<Service>,
+        key: &ConversationKey,
+    ) -> Result<Addr<Conversation>, Capacity> {
+        // Read before the entry is locked: counting inside would lock the same shard twice.
+        let is_full = self.conversations.len() >= service.settings.conversations_max;
+        match self.conversations.entry(key.clone()) {
+            Entry::Occupied(held) if held.get().connected() => Ok(held.get().clone()),
+            Entry::Occupied(mut held) => {
+                let fresh = start(service, key);
+                held.insert(fresh.clone());
+                Ok(fresh)
+            }
+            Entry::Vacant(_) if is_full => Err(Capacity::Conversations),
+            Entry::Vacant(free) => Ok(free.insert(start(service, key)).clone()),
+        }
+    }
+
+    /// The conversation, if it runs.
+    #[must_use]
+    pub fn find(&self, key: &ConversationKey) -> Option<Addr<Conversation>> {
+        self.conversations.get(key).map(|held| held.clone())
+    }
+
+    /// All conversations of an account that run, in order.
+    #[must_use]
+    pub fn conversations_of(&self, account: &str) -> Vec<String> {
+        let mut ids: Vec<String> = self
+            .conversations
+            .iter()
+            .filter(|held| held.key().account == account)
+            .map(|held| held.key().conversation.clone())
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// A conversation ended: it is forgotten, unless another one already has its place.
+    pub(super) fn conversation_ended(&self, key: &ConversationKey, address: &Addr<Conversation>) {
+        self.conversations.remove_if(key, |_, held| held == address);
+        self.losses.remove(key);
+    }
+
+    /// A conversation's actor was lost. Says whether its sockets may try a new one.
+    pub(super) fn conversation_lost(&self, key: &ConversationKey, now: Monotonic) -> bool {
+        let mut losses = self.losses.entry(key.clone()).or_default();
+        while losses.front().is_some_and(|oldest| now.since(*oldest) > LOSS_WINDOW) {
+            losses.pop_front();
+        }
+        losses.push_back(now);
+        losses.len() <= LOSSES_MAX
+    }
+
+    /// Admits a socket.
+    ///
+    /// # Errors
+    /// When the process holds its most, or drains.
+    pub fn admit(&self, id: &str, socket: Addr<Socket>, sockets_max: usize) -> Result<(), Capacity> {
+        if self.is_draining() {
+            return Err(Capacity::Draining);
+        }
+        if self.sockets.len() >= sockets_max {
+            return Err(Capacity::Sockets);
+        }
+        self.sockets.insert(id.to_owned(), socket);
+        Ok(())
+    }
+
+    /// A socket is gone.
+    pub fn socket_left(&self, id: &str) {
+        self.sockets.remove(id);
+    }
+
+    /// All open sockets.
+    #[must_use]
+    pub fn sockets(&self) -> Vec<Addr<Socket>> {
+        self.sockets.iter().map(|held| held.clone()).collect()
+    }
+
+    /// How many sockets are open.
+    #[must_use]
+    pub fn socket_count(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// From here on no socket is admitted.
+    pub fn begin_draining(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the process is about to stop.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
+    }
+
+    /// Whether the books of any lane failed to balance.
+    #[must_use]
+    pub fn has_broken_books(&self) -> bool {
+        self.lineages.iter().any(|held| held.ledger.is_broken())
+    }
+
+    /// The lineage of a recording, new or continued.
+    ///
+    /// # Errors
+    /// When the process remembers its most recordings.
+    pub fn lineage(&self, service: &Service, key: &LineageKey) -> Result<Arc<Lineage>, Capacity> {
+        if let Some(held) = self.lineages.get(key) {
+            return Ok(held.clone());
+        }
+        self.forget_old(service.clock.now());
+        if self.lineages.len() >= service.settings.sockets_max.saturating_mul(LINEAGES_A_SOCKET) {
+            return Err(Capacity::Recordings);
+        }
+        let fresh = || {
+            let instruments = (service.telemetry.accounts().clone(), service.telemetry.metrics().clone());
+            let ledger = Ledger::new(service.settings.budget, Generation(0), service.clock, instruments);
+            let lane = LaneId(self.lanes.fetch_add(1, Ordering::Relaxed));
+            Arc::new(Lineage { lane, ledger: Arc::new(ledger), holder: Mutex::default() })
+        };
+        Ok(self.lineages.entry(key.clone()).or_insert_with(fresh).clone())
+    }
+
+    /// Drops every lineage whose socket left long enough ago that its bucket is full again.
+    fn forget_old(&self, now: Monotonic) {
+        self.lineages.retain(|_, lineage| lineage.left().is_none_or(|left| now.since(left) < RETENTION));
+    }
+}
+
+impl Lineage {
+    /// Whether `token` is the one that continues this recording.
+    #[must_use]
+    pub fn accepts(&self, token: &str) -> bool {
+        let holder = self.lock();
+        !holder.token.is_empty() && holder.token == token
+    }
+
+    /// Takes the recording over for a socket that enters `conversation`: the predecessor is fenced by the generation.
+    pub fn take(&self, socket: (String, Addr<Socket>), conversation: &ConversationKey, token: String) -> Taken {
+        let mut holder = self.lock();
+        let left = holder.conversation.replace(conversation.clone());
+        let generation = match &left {
+            Some(before) if before != conversation => self.ledger.roll_over(),
+            Some(_) | None => self.ledger.resume(),
+        };
+        let predecessor = holder.socket.replace(socket).map(|(_, address)| address);
+        holder.token = token;
+        holder.left = None;
+        Taken { generation, predecessor, conversation: left }
+    }
+
+    /// The lane enters its next conversation.
+    pub fn roll_over(&self, conversation: &ConversationKey) -> Generation {
+        self.lock().conversation = Some(conversation.clone());
+        self.ledger.roll_over()
+    }
+
+    /// The token that continues this recording.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.lock().token.clone()
+    }
+
+    /// A socket is gone; says whether it still held the recording.
+    pub fn leave(&self, socket: &str, now: Monotonic) -> bool {
+        let mut holder = self.lock();
+        let held = holder.socket.as_ref().is_some_and(|(id, _)| id == socket);
+        if held {
+            holder.socket = None;
+            holder.left = Some(now);
+        }
+        held
+    }
+
+    fn left(&self) -> Option<Monotonic> {
+        self.lock().left
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Holder> {
+        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn start(service: &Arc<Service>, key: &ConversationKey) -> Addr<Conversation> {
+    service.arbiters.start(key.hash64(), Conversation::new(service.clone(), key.clone()))
+}

@@ -1,0 +1,105 @@
+//! The newest audio of one socket: PCM in a ring, addressed through the core's timeline.
+//!
+//! The ring is allocated whole and zeroed, so that its pages cost memory only as audio arrives.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use matcher_core::{Rate, Timeline};
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Ring {
+    timeline: Timeline,
+    pcm: Box<[i16]>,
+    written: u64,
+}
+
+impl Ring {
+    /// A ring of `capacity` samples.
+    #[must_use]
+    pub fn new(rate: Rate, capacity: u64) -> Self {
+        let samples = usize::try_from(capacity).unwrap_or(usize::MAX);
+        Self { timeline: Timeline::new(rate, capacity), pcm: vec![0; samples].into_boxed_slice(), written: 0 }
+    }
+
+    /// Where the audio lies.
+    #[must_use]
+    pub const fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Appends samples; the oldest are overwritten.
+    pub fn write(&mut self, samples: &[i16]) {
+        if self.pcm.is_empty() || samples.is_empty() {
+            return;
+        }
+        // Of a chunk longer than the ring only its end can stay.
+        let skipped = samples.len().saturating_sub(self.pcm.len());
+        let kept = samples.get(skipped..).unwrap_or_default();
+        let from = self.place(self.written + skipped as u64);
+        let (head, tail) = kept.split_at(kept.len().min(self.pcm.len() - from));
+        for (place, part) in [(from, head), (0, tail)] {
+            if let Some(room) = self.pcm.get_mut(place..place + part.len()) {
+                room.copy_from_slice(part);
+            }
+        }
+        self.written += samples.len() as u64;
+        self.timeline.handle_samples(samples.len() as u64);
+    }
+
+    /// Copies the samples of `pieces`, absolute indices as the timeline gave them for audio that is still held.
+    #[must_use]
+    pub fn copy(&self, pieces: &[Range<u64>]) -> Arc<[i16]> {
+        let runs = pieces.iter().flat_map(|piece| {
+            let from = self.place(piece.start);
+            let length = usize::try_from(piece.end - piece.start).unwrap_or(0);
+            let first = length.min(self.pcm.len() - from);
+            [from..from + first, 0..length - first]
+        });
+        let mut clip = Vec::new();
+        for run in runs {
+            clip.extend_from_slice(self.pcm.get(run).expect("the timeline names only samples that the ring holds"));
+        }
+        clip.into()
+    }
+
+    fn place(&self, index: u64) -> usize {
+        usize::try_from(index % self.pcm.len() as u64).expect("a place lies within the ring")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Goal: what comes out of the ring is what went in, across its end and past its capacity.
+    //! Method: numbered samples, chunks of every awkward length.
+
+    use super::*;
+    use matcher_core::Sample;
+    use std::num::NonZeroU32;
+
+    fn ring(capacity: u64) -> Ring {
+        Ring::new(Rate::new(NonZeroU32::new(16_000).unwrap()), capacity)
+    }
+
+    #[test]
+    fn the_newest_samples_come_back_whatever_the_chunks() {
+        for chunk in [1, 3, 7, 10, 11, 25] {
+            let mut ring = ring(10);
+            let all: Vec<i16> = (0..100).collect();
+            for part in all.chunks(chunk) {
+                ring.write(part);
+            }
+            let range = ring.timeline().range().unwrap();
+            assert_eq!((range.start(), range.end()), (Sample(90), Sample(100)), "chunks of {chunk}");
+            assert_eq!(*ring.copy(&ring.timeline().locate(range)), all[90..], "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn a_ring_without_capacity_holds_nothing() {
+        let mut ring = ring(0);
+        ring.write(&[1, 2, 3]);
+        assert_eq!(ring.timeline().range(), None);
+    }
+}

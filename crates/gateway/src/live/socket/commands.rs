@@ -1,0 +1,403 @@
+//! What a client's messages do: start, segments, rollover, explain, stop.
+
+use std::sync::Arc;
+
+use actix::prelude::*;
+use matcher_core::{Explanation, Generation, HandOver, JoinRefused, LaneId};
+use telemetry::Refusal;
+
+use super::live::{Live, Place};
+use super::{Phase, Socket, TakenOver};
+use crate::live::conversation::{Explain, Finish, Join, Leave, Left, Offers, Voices};
+use crate::live::protocol::{Candidate, Event, Limits, Message, Model, Refused, Segment, SpeakerName, Start};
+use crate::live::protocol::{TotalBudget, VoiceSummary};
+use crate::live::registry::{Capacity, ConversationKey, Lineage, LineageKey, Taken};
+use crate::live::service::Service;
+
+/// A conversation may end between looking it up and joining it; then a fresh one is started. Twice is already unlikely.
+const JOIN_TRIES: usize = 5;
+
+impl Socket {
+    pub(super) fn handle_audio(&mut self, frame: &[u8]) {
+        match &mut self.phase {
+            Phase::Live(live) => {
+                let bad = live.handle_audio(frame);
+                if bad > 0 {
+                    let message = format!("{bad} float samples were no finite numbers; they were taken as silence");
+                    self.refuse(Refused { field: Some("audio".to_owned()), ..bad_audio(message) });
+                }
+            }
+            Phase::Waiting => self.refuse(out_of_order("send `start` before audio; this frame was ignored")),
+            Phase::Stopping(_) | Phase::Closed => {}
+        }
+    }
+
+    pub(super) fn handle_message(&mut self, message: Message, ctx: &mut Context<Self>) {
+        match (&self.phase, message) {
+            (Phase::Waiting, Message::Start(start)) => self.start(*start, ctx),
+            (Phase::Waiting, Message::Stop) => self.say_goodbye("stopped", 1000, ctx),
+            (Phase::Waiting, _) => self.refuse(out_of_order("send `start` first")),
+            (Phase::Live(_), Message::Start(_)) => self.refuse(out_of_order("`start` was sent before; it comes once")),
+            (Phase::Live(_), Message::Segments(segments)) => self.offer(segments),
+            (Phase::Live(_), Message::Rollover { conversation, carry }) => self.roll_over(conversation, carry, ctx),
+            (Phase::Live(_), Message::Explain { speaker }) => self.explain(&speaker, ctx),
+            (Phase::Live(_), Message::Stop) => self.stop(ctx),
+            (Phase::Stopping(_) | Phase::Closed, _) => {}
+        }
+    }
+
+    fn start(&mut self, start: Start, ctx: &mut Context<Self>) {
+        let key = ConversationKey { account: self.account.clone(), conversation: start.conversation.clone() };
+        let (lineage, taken) = match self.take_lineage(&start, &key, ctx) {
+            Ok(taken) => taken,
+            Err(refused) => return self.refuse(refused),
+        };
+        let joining = join(
+            self.service.clone(),
+            ctx.address(),
+            Entry {
+                key,
+                lineage: lineage.clone(),
+                people: start.people.clone(),
+                generation: taken.generation,
+                rate: matcher_core::Rate::new(start.audio.sample_rate),
+            },
+            taken.conversation.clone().map(|from| (from, Left::Gone)),
+        );
+        ctx.wait(joining.into_actor(self).map(move |joined, this, _| match joined {
+            Ok(place) => {
+                let live = Live::new(this.service.clone(), &this.id, start, lineage, place);
+                this.send(&this.ready(&live));
+                this.phase = Phase::Live(Box::new(live));
+            }
+            Err(refused) => {
+                lineage.leave(&this.id, this.service.clock.now());
+                this.refuse(refused);
+            }
+        }));
+    }
+
+    fn take_lineage(
+        &self,
+        start: &Start,
+        key: &ConversationKey,
+        ctx: &Context<Self>,
+    ) -> Result<(Arc<Lineage>, Taken), Refused> {
+        let lineage_key = LineageKey { account: self.account.clone(), recording: start.recording.clone() };
+        let lineage = self.service.registry.lineage(&self.service, &lineage_key).map_err(capacity)?;
+        if start.resume.as_ref().is_some_and(|token| !lineage.accepts(token)) {
+            return Err(Refused::field("resume", "is not this recording's newest token; start without it"));
+        }
+        let taken = lineage.take((self.id.clone(), ctx.address()), key, self.service.ids.next("resume-"));
+        if let Some(predecessor) = &taken.predecessor {
+            #[expect(clippy::disallowed_methods, reason = "a lost message would leave two sockets on one lane; one a start")]
+            predecessor.do_send(TakenOver);
+        }
+        Ok((lineage, taken))
+    }
+
+    fn ready(&self, live: &Live) -> Event {
+        let settings = &self.service.settings;
+        let manifest = self.service.engine.manifest();
+        Event::Ready {
+            socket_id: self.id.clone(),
+            conversation_id: live.key().conversation.clone(),
+            generation: live.generation().0,
+            resume: live.lineage().token(),
+            limits: Limits {
+                voice_attempts: settings.budget.attempts_max.get(),
+                socket_burst: settings.budget.burst.get(),
+                refill_per_hour: settings.budget.refill_per_hour.get(),
+                socket_tokens: live.ledger().tokens(),
+                frame_bytes: settings.sockets.frame_bytes,
+                text_bytes: settings.sockets.text_bytes,
+                segments_per_message: settings.sockets.bounds.segments,
+                ring_seconds: settings.sockets.ring.as_secs_f64(),
+                voices: settings.limits.voices_max.get(),
+            },
+            model: Model {
+                name: manifest.name.clone(),
+                fingerprint: manifest.fingerprint.clone(),
+                threshold: settings.policy.threshold,
+                margin: settings.policy.margin,
+            },
+        }
+    }
+
+    fn offer(&mut self, segments: Vec<Result<Segment, Refused>>) {
+        let Phase::Live(live) = &mut self.phase else { return };
+        let (batch, refusals) = live.batch(segments);
+        let sent = live.conversation().try_send(Offers { lane: live.lane(), batch });
+        refusals.into_iter().for_each(|refused| self.refuse(refused));
+        // Closed: the conversation was lost, and what the ring holds is offered again to the next one.
+        if let Err(SendError::Full(_)) = sent {
+            self.refuse(Refused::whole("busy", Refusal::Capacity, "this conversation is busy; send these segments again"));
+        }
+    }
+
+    fn roll_over(&mut self, conversation: String, carry: bool, ctx: &mut Context<Self>) {
+        let Phase::Live(live) = &self.phase else { return };
+        if carry {
+            return self.refuse(Refused {
+                code: "not_supported",
+                reason: Refusal::Unsupported,
+                ..Refused::field("carry", "this server does not carry the owner over yet; roll over without `carry`")
+            });
+        }
+        if conversation == live.key().conversation {
+            return;
+        }
+        let key = ConversationKey { account: self.account.clone(), conversation };
+        let from = live.key().clone();
+        // The generation moves at once: nothing of the former conversation can reserve from here on.
+        let entry = Entry { generation: live.lineage().roll_over(&key), key, ..Entry::of(live) };
+        let before = live.generation();
+        let joining = move_over(self.service.clone(), ctx.address(), entry, (from, before, Left::RolledOver));
+        self.enter_when(joining, |_| {}, ctx);
+    }
+
+    /// The conversation's actor was lost: the lane joins a fresh one and offers again what its ring still holds.
+    pub(super) fn rejoin(&mut self, ctx: &mut Context<Self>) {
+        let Some(live) = self.live() else { return };
+        let entry = Entry { generation: live.ledger().resume(), ..Entry::of(live) };
+        let joining = join(self.service.clone(), ctx.address(), entry, None);
+        let again = |live: &mut Live| {
+            let offers = Offers { lane: live.lane(), batch: live.recent() };
+            // A fresh conversation's mailbox is empty; were it full, the next ordinary updates bring the speech back.
+            live.conversation().try_send(offers).ok();
+        };
+        self.enter_when(joining, again, ctx);
+    }
+
+    fn enter_when(
+        &self,
+        joining: impl Future<Output = Result<Place, Refused>> + 'static,
+        then: impl FnOnce(&mut Live) + 'static,
+        ctx: &mut Context<Self>,
+    ) {
+        ctx.wait(joining.into_actor(self).map(move |joined, this, ctx| {
+            let Some(live) = this.live_mut() else { return };
+            match joined {
+                Ok(place) => {
+                    live.enter(place);
+                    then(live);
+                    if let Some(live) = this.live() {
+                        this.send(&this.ready(live));
+                    }
+                }
+                Err(refused) => {
+                    this.refuse(refused);
+                    this.close(1013, "no conversation to be had; try again later", ctx);
+                }
+            }
+        }));
+    }
+
+    fn explain(&mut self, speaker: &SpeakerName, ctx: &mut Context<Self>) {
+        let Phase::Live(live) = &self.phase else { return };
+        let number = match live.names.known(speaker) {
+            Ok(number) => number,
+            Err(bad) => return self.refuse(Refused::field("speaker", bad.to_string())),
+        };
+        let asking = live.conversation().send(Explain { lane: live.lane(), speaker: number });
+        ctx.wait(asking.into_actor(self).map(|explained, this, _| {
+            let newest = explained.ok().and_then(|explained| explained.0.into_iter().next_back());
+            match (newest, this.live()) {
+                (Some(explanation), Some(live)) => {
+                    let event = explained_event(live, explanation, this.service.settings.levels);
+                    this.send(&event);
+                }
+                _ => this.refuse(Refused::field("speaker", "no segment of this voice was taken yet")),
+            }
+        }));
+    }
+
+    /// The last verdicts come first, within the drain time; then the goodbye.
+    fn stop(&mut self, ctx: &mut Context<Self>) {
+        let Phase::Live(live) = std::mem::replace(&mut self.phase, Phase::Closed) else { return };
+        let (done, finished) = tokio::sync::oneshot::channel();
+        let asking = live.conversation().send(Finish { lane: live.lane(), done });
+        self.phase = Phase::Stopping(live);
+        let drain = self.service.settings.sockets.drain;
+        let waiting = async move {
+            if asking.await.is_ok() {
+                tokio::time::timeout(drain, finished).await.ok();
+            }
+        };
+        ctx.spawn(waiting.into_actor(self).map(|(), this, ctx| this.say_goodbye("stopped", 1000, ctx)));
+    }
+
+    /// Tells the final list of voices, and closes.
+    pub(super) fn say_goodbye(&mut self, reason: &'static str, code: u16, ctx: &mut Context<Self>) {
+        let Some(live) = self.live() else {
+            self.goodbye(reason, Vec::new());
+            return self.close(code, reason, ctx);
+        };
+        let asking = live.conversation().send(Voices { lane: live.lane() });
+        ctx.spawn(asking.into_actor(self).map(move |voices, this, ctx| {
+            this.goodbye(reason, voices.map(|voices| voices.0).unwrap_or_default());
+            this.close(code, reason, ctx);
+        }));
+    }
+
+    pub(super) fn goodbye(&self, reason: &'static str, voices: Vec<Explanation>) {
+        let books = self.live().map(|live| live.ledger().books().0).unwrap_or_default();
+        let voices = voices.into_iter().map(|voice| self.summary(voice)).collect();
+        self.send(&Event::Goodbye { reason, voices, budget: TotalBudget::from(books) });
+    }
+
+    fn summary(&self, voice: Explanation) -> VoiceSummary {
+        let state = voice.state;
+        VoiceSummary {
+            speaker: state.speaker.0,
+            label: self.live().and_then(|live| live.names.label(state.speaker)).map(str::to_owned),
+            scope: state.scope.as_str().to_owned(),
+            status: state.status.as_str(),
+            person_id: state.identity.as_ref().map(|identity| identity.person.as_str().to_owned()),
+            person_name: state.identity.as_ref().map(|identity| identity.name.to_string()),
+            distance: state.distance,
+            runner_up_distance: state.runner_up,
+            evidence_seconds: state.evidence_seconds,
+            attempts: voice.attempts,
+        }
+    }
+}
+
+/// A lane at the door of a conversation.
+struct Entry {
+    key: ConversationKey,
+    lineage: Arc<Lineage>,
+    people: Option<Vec<String>>,
+    generation: Generation,
+    rate: matcher_core::Rate,
+}
+
+impl Entry {
+    fn of(live: &Live) -> Self {
+        Self {
+            key: live.key().clone(),
+            lineage: live.lineage().clone(),
+            people: live.people.clone(),
+            generation: live.generation(),
+            rate: live.rate(),
+        }
+    }
+}
+
+/// Leaves the conversation that a predecessor was in, if any, and enters the next.
+async fn join(
+    service: Arc<Service>,
+    socket: Addr<Socket>,
+    entry: Entry,
+    from: Option<(ConversationKey, Left)>,
+) -> Result<Place, Refused> {
+    let Some((from, why)) = from else { return enter(service, socket, entry, HandOver::default()).await };
+    let before = Generation(entry.generation.0 - 1);
+    move_over(service, socket, entry, (from, before, why)).await
+}
+
+async fn move_over(
+    service: Arc<Service>,
+    socket: Addr<Socket>,
+    entry: Entry,
+    (from, before, why): (ConversationKey, Generation, Left),
+) -> Result<Place, Refused> {
+    let lane = entry.lineage.lane;
+    let hand_over = leave(&service, &from, lane, before, why).await;
+    enter(service, socket, entry, hand_over).await
+}
+
+async fn leave(
+    service: &Service,
+    from: &ConversationKey,
+    lane: LaneId,
+    generation: Generation,
+    why: Left,
+) -> HandOver {
+    let Some(conversation) = service.registry.find(from) else { return HandOver::default() };
+    conversation.send(Leave { lane, generation, why }).await.unwrap_or_default()
+}
+
+async fn enter(
+    service: Arc<Service>,
+    socket: Addr<Socket>,
+    entry: Entry,
+    hand_over: HandOver,
+) -> Result<Place, Refused> {
+    let lane = entry.lineage.lane;
+    let mut answer = None;
+    for _ in 0..JOIN_TRIES {
+        let conversation = service.registry.conversation(&service, &entry.key).map_err(capacity)?;
+        let message = Join {
+            lane,
+            socket: socket.clone(),
+            ledger: entry.lineage.ledger.clone(),
+            people: entry.people.clone(),
+            join: matcher_core::Join {
+                generation: entry.generation,
+                rate: entry.rate,
+                gallery: matcher_core::Gallery::default(),
+                attempts: entry.lineage.ledger.attempts(),
+                held: hand_over.held.clone(),
+            },
+        };
+        if let Ok(joined) = conversation.send(message).await {
+            answer = Some(joined.map(|()| conversation));
+            break;
+        }
+    }
+    match answer {
+        Some(Ok(conversation)) => Ok(Place { key: entry.key, conversation, generation: entry.generation }),
+        Some(Err(refused @ (JoinRefused::LanesMax | JoinRefused::AlreadyJoined))) => Err(Refused {
+            code: "conversation_full",
+            reason: Refusal::Capacity,
+            ..Refused::field("conversation_id", refused.to_string())
+        }),
+        None => Err(Refused::whole("busy", Refusal::Capacity, "the conversation could not be joined; start again")),
+    }
+}
+
+fn explained_event(live: &Live, voice: Explanation, levels: [f64; 3]) -> Event {
+    let level = |distance: f64| {
+        let passed = levels.iter().filter(|bound| distance < **bound).count();
+        u8::try_from(passed).unwrap_or(0)
+    };
+    let speaker = voice.state.speaker;
+    Event::Explained {
+        speaker: speaker.0,
+        label: live.names.label(speaker).map(str::to_owned),
+        scope: voice.state.scope.as_str().to_owned(),
+        status: voice.state.status.as_str(),
+        candidates: voice
+            .candidates
+            .into_iter()
+            .map(|(person, distance)| Candidate {
+                person_id: person.as_str().to_owned(),
+                distance,
+                level: level(distance),
+            })
+            .collect(),
+        clips: voice.clips,
+        pending_seconds: voice.pending_seconds,
+        needed_seconds: voice.needed_seconds,
+        waiting: voice.in_work || voice.queued_since.is_some(),
+        budget: live.budget_left(speaker),
+        last_exit: voice.last_exit.map(matcher_core::ExitReason::as_str),
+    }
+}
+
+fn capacity(capacity: Capacity) -> Refused {
+    let reason = match capacity {
+        Capacity::Draining => Refusal::Draining,
+        Capacity::Sockets | Capacity::Conversations | Capacity::Recordings => Refusal::Capacity,
+    };
+    Refused::whole("capacity", reason, capacity.to_string())
+}
+
+fn out_of_order(message: &str) -> Refused {
+    Refused::whole("out_of_order", Refusal::OutOfOrder, message)
+}
+
+fn bad_audio(message: String) -> Refused {
+    Refused::whole("bad_audio", Refusal::InvalidField, message)
+}

@@ -1,0 +1,245 @@
+//! A recording after its `start`: the lane's audio, voices and place in a conversation.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use actix::Addr;
+use matcher_core::{Batch, Event as CoreEvent, Generation, LaneId, Offer, Rate, Scope, SegmentId, Speaker};
+
+use crate::live::conversation::{Conversation, Leave, Left};
+use crate::live::intake::Intake;
+use crate::live::ledger::Ledger;
+use crate::live::names::{BadName, Names};
+use crate::live::protocol::{BudgetLeft, Event, Refused, Segment, Start};
+use crate::live::registry::{ConversationKey, Lineage};
+use crate::live::ring::Ring;
+use crate::live::service::Service;
+
+/// Offers that are remembered to be made again when the scheduler is lost: one full message.
+const RECENT_MAX: usize = 512;
+
+/// See the module's text. Dropping it leaves the lane.
+pub(super) struct Live {
+    service: Arc<Service>,
+    socket: String,
+    pub(super) account: String,
+    pub(super) recording: String,
+    key: ConversationKey,
+    lineage: Arc<Lineage>,
+    conversation: Addr<Conversation>,
+    generation: Generation,
+    scope: Scope,
+    audio_offset: f64,
+    sample_rate: std::num::NonZeroU32,
+    pub(super) people: Option<Vec<String>>,
+    verbose: bool,
+    intake: Intake,
+    pub(super) ring: Ring,
+    pub(super) names: Names,
+    recent: VecDeque<Offer>,
+    samples: Vec<i16>,
+}
+
+impl Live {
+    pub(super) fn new(
+        service: Arc<Service>,
+        socket: &str,
+        start: Start,
+        lineage: Arc<Lineage>,
+        place: Place,
+    ) -> Self {
+        let rate = Rate::new(start.audio.sample_rate);
+        let capacity = rate.samples_in(service.settings.sockets.ring);
+        let scope = start.scope.unwrap_or_else(|| format!("{socket}:0"));
+        Self {
+            socket: socket.to_owned(),
+            account: place.key.account.clone(),
+            recording: start.recording,
+            lineage,
+            key: place.key,
+            conversation: place.conversation,
+            generation: place.generation,
+            scope: Scope::new(&scope),
+            audio_offset: start.audio_offset,
+            sample_rate: start.audio.sample_rate,
+            people: start.people,
+            verbose: start.verbose,
+            intake: Intake::new(start.audio.encoding, start.audio.channels),
+            ring: Ring::new(rate, capacity),
+            names: Names::default(),
+            recent: VecDeque::new(),
+            samples: Vec::new(),
+            service,
+        }
+    }
+
+    pub(super) fn lane(&self) -> LaneId {
+        self.lineage.lane
+    }
+
+    pub(super) fn lineage(&self) -> &Arc<Lineage> {
+        &self.lineage
+    }
+
+    pub(super) fn ledger(&self) -> &Arc<Ledger> {
+        &self.lineage.ledger
+    }
+
+    pub(super) const fn key(&self) -> &ConversationKey {
+        &self.key
+    }
+
+    pub(super) const fn conversation(&self) -> &Addr<Conversation> {
+        &self.conversation
+    }
+
+    pub(super) const fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    pub(super) const fn sample_rate(&self) -> std::num::NonZeroU32 {
+        self.sample_rate
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        self.ring.timeline().rate()
+    }
+
+    /// The lane has moved.
+    pub(super) fn enter(&mut self, place: Place) {
+        self.key = place.key;
+        self.conversation = place.conversation;
+        self.generation = place.generation;
+    }
+
+    /// Takes audio in, and says how many values were no numbers.
+    pub(super) fn handle_audio(&mut self, frame: &[u8]) -> usize {
+        let bad = self.intake.decode(frame, &mut self.samples);
+        self.ring.write(&self.samples);
+        bad
+    }
+
+    /// The segments of one message as one batch; what cannot be mapped is refused on its own.
+    pub(super) fn batch(&mut self, segments: Vec<Result<Segment, Refused>>) -> (Batch, Vec<Refused>) {
+        let (mut offers, mut refusals) = (Vec::with_capacity(segments.len()), Vec::new());
+        for (index, segment) in segments.into_iter().enumerate() {
+            match segment.and_then(|segment| self.offer(index, segment)) {
+                Ok(offer) => offers.push(offer),
+                Err(refused) => refusals.push(refused),
+            }
+        }
+        self.remember(&offers);
+        let batch = Batch { generation: self.generation, ring: self.ring.timeline().range(), offers };
+        (batch, refusals)
+    }
+
+    fn offer(&mut self, index: usize, segment: Segment) -> Result<Offer, Refused> {
+        use matcher_core::BadTime;
+        let scope = segment.scope.map_or_else(|| self.scope.clone(), |scope| Scope::new(&scope));
+        let (start, end) = (segment.start + self.audio_offset, segment.end + self.audio_offset);
+        let window = self.ring.timeline().span(start, end).map_err(|bad| {
+            let field = match bad {
+                BadTime::Start => "start",
+                BadTime::End | BadTime::Reversed => "end",
+            };
+            Refused::field(format!("segments[{index}].{field}"), bad.to_string())
+        })?;
+        let speaker = self.names.number(&segment.speaker, &scope).map_err(|bad: BadName| {
+            Refused::field(format!("segments[{index}].speaker"), bad.to_string())
+        })?;
+        let segment = SegmentId::new(&segment.id);
+        Ok(Offer { speaker, scope, window, speech: window.samples(), segment })
+    }
+
+    fn remember(&mut self, offers: &[Offer]) {
+        let oldest = self.ring.timeline().range().map(matcher_core::Span::start);
+        while self.recent.front().is_some_and(|offer| Some(offer.window.end()) <= oldest) {
+            self.recent.pop_front();
+        }
+        self.recent.extend(offers.iter().cloned());
+        let surplus = self.recent.len().saturating_sub(RECENT_MAX);
+        self.recent.drain(..surplus);
+    }
+
+    /// What the ring still holds of the offers so far.
+    pub(super) fn recent(&self) -> Batch {
+        let offers = self.recent.iter().cloned().collect();
+        Batch { generation: self.generation, ring: self.ring.timeline().range(), offers }
+    }
+
+    fn label(&self, speaker: Speaker) -> Option<String> {
+        self.names.label(speaker).map(str::to_owned)
+    }
+
+    pub(super) fn budget_left(&self, speaker: Speaker) -> BudgetLeft {
+        let left = self.ledger().left(speaker);
+        BudgetLeft { voice_attempts_left: left.voice_attempts, socket_tokens: left.tokens }
+    }
+
+    /// A core event in the words of the protocol; `None` when this client does not want it.
+    pub(super) fn event(&self, event: CoreEvent) -> Option<Event> {
+        match event {
+            CoreEvent::Published { generation, state, .. } => Some(self.speaker_event(generation, state)),
+            CoreEvent::Retracted { generation, speaker, scope, segment, status, .. } => Some(Event::Retract {
+                speaker: speaker.0,
+                label: self.label(speaker),
+                scope: scope.as_str().to_owned(),
+                generation: generation.0,
+                segment_id: segment.map(|segment| segment.as_str().to_owned()),
+                reason: status.as_str(),
+            }),
+            CoreEvent::Exited { speaker, segment, reason, cap, .. } => self.verbose.then(|| Event::Exit {
+                speaker: speaker.0,
+                label: self.label(speaker),
+                segment_id: segment.map(|segment| segment.as_str().to_owned()),
+                reason: reason.as_str(),
+                cap: cap.map(matcher_core::Cap::as_str),
+            }),
+            CoreEvent::Failed { speaker, segment, .. } => Some(Event::Error {
+                code: "extraction_failed",
+                message: "a query brought no voiceprint; its attempt and token are spent, the speech is kept".to_owned(),
+                field: None,
+                speaker: Some(speaker.0),
+                label: self.label(speaker),
+                segment_id: Some(segment.as_str().to_owned()),
+            }),
+            CoreEvent::Decided { .. } | CoreEvent::Released { .. } | CoreEvent::Overdue { .. } => None,
+        }
+    }
+
+    fn speaker_event(&self, generation: Generation, state: matcher_core::VoiceState) -> Event {
+        let identity = state.identity;
+        let origin = identity.as_ref().map_or(matcher_core::Origin::Automatic, |identity| identity.origin);
+        Event::Speaker {
+            speaker: state.speaker.0,
+            label: self.label(state.speaker),
+            scope: state.scope.as_str().to_owned(),
+            generation: generation.0,
+            status: state.status.as_str(),
+            person_id: identity.as_ref().map(|identity| identity.person.as_str().to_owned()),
+            person_name: identity.map(|identity| identity.name.to_string()),
+            origin: origin.as_str(),
+            distance: state.distance,
+            runner_up_distance: state.runner_up,
+            evidence_seconds: state.evidence_seconds,
+            segment_id: state.segment.map(|segment| segment.as_str().to_owned()),
+            budget: self.budget_left(state.speaker),
+        }
+    }
+}
+
+/// Where a lane is.
+pub(super) struct Place {
+    pub(super) key: ConversationKey,
+    pub(super) conversation: Addr<Conversation>,
+    pub(super) generation: Generation,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.lineage.leave(&self.socket, self.service.clock.now());
+        let leave = Leave { lane: self.lane(), generation: self.generation, why: Left::Gone };
+        #[expect(clippy::disallowed_methods, reason = "a lost message would leak a lane with its leases; one a socket")]
+        self.conversation.do_send(leave);
+    }
+}

@@ -1,0 +1,51 @@
+//! The one handler in which a token is spent: pick, reserve, answer, with nothing awaited between.
+
+use gpu_worker::Clip;
+use matcher_core::budget::{Denied, Refused, Seen};
+use matcher_core::{Dispatch, ExitReason, Refusal};
+use telemetry::FirstBlock;
+
+use super::{Live, Socket};
+use crate::live::conversation::Answer;
+use crate::live::labels;
+use crate::live::ledger::NoLease;
+
+impl Socket {
+    /// Denials are booked here, in one step with their incidence and their record.
+    pub(super) fn reserve(&self, dispatch: &Dispatch) -> Result<Answer, Refusal> {
+        const STALE: Refusal = Refusal::Exit(ExitReason::StaleGeneration);
+        let live = self.live().filter(|live| live.generation() == dispatch.generation).ok_or(STALE)?;
+        let picked = live.ring.timeline().pick(&dispatch.fresh, dispatch.needed, dispatch.query_max);
+        let selection = picked.map_err(Refusal::Exit)?;
+        let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker).map_err(|refused| match refused {
+            NoLease::Refused(Refused::Denied(denied)) => {
+                if denied.voice == Seen::First {
+                    self.record(live, dispatch, &denied);
+                }
+                Refusal::Denied(denied.cap)
+            }
+            NoLease::Refused(Refused::VoiceCapacity) => Refusal::Exit(ExitReason::VoiceCapacity),
+            NoLease::Refused(Refused::StaleGeneration | Refused::NumberInWork) | NoLease::Broken => STALE,
+        })?;
+        let clip = Clip { pcm: live.ring.copy(&selection.pieces), sample_rate: live.sample_rate() };
+        Ok(Answer { clip, lease, selection })
+    }
+
+    fn record(&self, live: &Live, dispatch: &Dispatch, denied: &Denied) {
+        let record = FirstBlock {
+            uid: live.account.clone(),
+            socket: self.id.clone(),
+            recording: live.recording.clone(),
+            conversation: live.key().conversation.clone(),
+            generation: dispatch.generation.0,
+            scope: dispatch.scope.as_str().to_owned(),
+            speaker: i64::from(dispatch.speaker.0),
+            attempts: denied.snapshot.attempts,
+            tokens: denied.snapshot.tokens,
+            evidence_seconds: live.rate().seconds(dispatch.evidence),
+            pending_seconds: live.rate().seconds(dispatch.pending),
+            cap: labels::cap(denied.cap),
+        };
+        record.emit();
+    }
+}

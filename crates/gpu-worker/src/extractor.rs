@@ -1,0 +1,79 @@
+//! The seam between the pool and whatever turns audio into a vector.
+//!
+//! An [`Extractor`] belongs to one worker thread, which a [`Factory`] builds it on. It does its own pre-processing and
+//! may fail, panic or hang; the pool deals with that. It does not judge its vector: the pool checks each one.
+
+use std::sync::Arc;
+
+use crate::engine::{Clip, Failure};
+
+/// Why a clip brought no vector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExtractError {
+    /// The clip is at fault; the extractor is fine and goes on.
+    #[error("{0}")]
+    Encoding(String),
+    /// The extractor is at fault; the pool replaces it.
+    #[error("{0}")]
+    Session(String),
+}
+
+impl From<ExtractError> for Failure {
+    fn from(error: ExtractError) -> Self {
+        match error {
+            ExtractError::Encoding(reason) => Self::Encoding(reason),
+            ExtractError::Session(reason) => Self::Extraction(reason),
+        }
+    }
+}
+
+/// Why no extractor could be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BuildError(pub String);
+
+/// Ends a run from another thread. Calling it when nothing runs does no harm; the extractor is not used again.
+pub type Stopper = Arc<dyn Fn() + Send + Sync>;
+
+/// Turns clips into vectors, one at a time, on the thread that it was built on.
+pub trait Extractor: Send {
+    /// The vector of one clip, as the model gives it; it need not be normalised.
+    ///
+    /// # Errors
+    /// [`ExtractError::Encoding`] when the clip is at fault, [`ExtractError::Session`] when the extractor is.
+    fn extract(&mut self, clip: &Clip) -> Result<Vec<f32>, ExtractError>;
+
+    /// How to end a run that passed its deadline, if there is a way. Without one the thread is left to itself.
+    fn stopper(&self) -> Option<Stopper> {
+        None
+    }
+}
+
+/// A function is an extractor.
+impl<F> Extractor for F
+where
+    F: FnMut(&Clip) -> Result<Vec<f32>, ExtractError> + Send,
+{
+    fn extract(&mut self, clip: &Clip) -> Result<Vec<f32>, ExtractError> {
+        self(clip)
+    }
+}
+
+/// Builds extractors: one for each worker thread at the start, and one more whenever a worker is replaced.
+pub trait Factory: Send + Sync {
+    /// Builds one extractor, on the thread that will use it.
+    ///
+    /// # Errors
+    /// When the model cannot be loaded; the pool tries again later.
+    fn build(&self) -> Result<Box<dyn Extractor>, BuildError>;
+}
+
+/// A function is a factory.
+impl<F> Factory for F
+where
+    F: Fn() -> Result<Box<dyn Extractor>, BuildError> + Send + Sync,
+{
+    fn build(&self) -> Result<Box<dyn Extractor>, BuildError> {
+        self()
+    }
+}

@@ -1,0 +1,341 @@
+//! The pool's one lock: the roster, the queue and the queries under way. Callers, workers and the supervisor meet here.
+//!
+//! The lock is held for moments: nobody extracts, answers, logs or starts a thread under it. The queue is a deque under
+//! this lock and not a channel, because a channel can neither free the place of a caller who left nor answer the one
+//! whose patience passed; and so a query is always somewhere: queued, or with a worker.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+
+use crate::engine::{Clip, Failure, Health};
+use crate::extractor::{Factory, Stopper};
+use crate::pool::Settings;
+use crate::reply::{Job, Reply};
+use crate::roster::{Action, Roster, WorkerId};
+
+/// What wakes the supervisor.
+pub(crate) enum Event {
+    /// Something changed that it should look at.
+    Look,
+    /// A thread is over.
+    Ended(WorkerId),
+}
+
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    /// Values in a voiceprint.
+    pub(crate) dimension: usize,
+    pub(crate) factory: Box<dyn Factory>,
+    pub(crate) events: Sender<Event>,
+    started: Instant,
+    state: Mutex<State>,
+    /// Idle workers wait here for a query.
+    work: Condvar,
+    /// Whoever waits for the pool to become ready waits here.
+    change: Condvar,
+}
+
+struct State {
+    roster: Roster,
+    queue: VecDeque<Job>,
+    running: BTreeMap<WorkerId, Running>,
+    stoppers: BTreeMap<WorkerId, Stopper>,
+    /// When the supervisor looks next by itself.
+    wakes_at: Duration,
+    /// When shutting down must be over.
+    closes_by: Option<Duration>,
+}
+
+/// A query with a worker.
+struct Running {
+    reply: Arc<Reply>,
+    /// When the caller's patience ends; none once that was answered.
+    by: Option<Duration>,
+}
+
+/// What the supervisor has to do after a look.
+#[derive(Default)]
+pub(crate) struct Round {
+    pub(crate) starts: Vec<(WorkerId, bool)>,
+    /// Threads that hang, with the means to stop them.
+    pub(crate) abandoned: Vec<(WorkerId, Option<Stopper>)>,
+    pub(crate) answers: Vec<(Arc<Reply>, Failure)>,
+    pub(crate) refused: VecDeque<Job>,
+    pub(crate) expired: VecDeque<Job>,
+    /// How long nothing will happen by itself.
+    pub(crate) wait: Duration,
+    /// Set while shutting down: how much time is left.
+    pub(crate) closes_within: Option<Duration>,
+}
+
+impl Round {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.starts.is_empty()
+            && self.abandoned.is_empty()
+            && self.answers.is_empty()
+            && self.refused.is_empty()
+            && self.expired.is_empty()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings, dimension: usize, factory: Box<dyn Factory>, events: Sender<Event>) -> Self {
+        let state = State {
+            roster: Roster::new(settings.limits()),
+            queue: VecDeque::with_capacity(settings.queue_max()),
+            running: BTreeMap::new(),
+            stoppers: BTreeMap::new(),
+            wakes_at: Duration::ZERO,
+            closes_by: None,
+        };
+        let (work, change) = (Condvar::new(), Condvar::new());
+        Self { settings, dimension, factory, events, started: Instant::now(), state: Mutex::new(state), work, change }
+    }
+
+    /// The pool's clock.
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// A panic under the lock would leave the state as it is between two statements, and the state has no invariant
+    /// that spans two; going on is right, above all in the guards that run while a thread unwinds.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the supervisor. When its mailbox is full it is awake.
+    fn nudge(&self) {
+        drop(self.events.try_send(Event::Look));
+    }
+
+    // For callers.
+
+    pub(crate) fn enqueue(&self, clip: Clip, patience: Duration, reply: Reply) {
+        let by = self.now().saturating_add(patience);
+        let mut left = VecDeque::new();
+        let mut refused = None;
+        {
+            let mut state = self.state();
+            if state.queue.len() >= self.settings.queue_max() {
+                left = state.take_unwanted();
+            }
+            if !state.roster.accepts() {
+                refused = Some((reply, Failure::Unavailable));
+            } else if state.queue.len() >= self.settings.queue_max() {
+                refused = Some((reply, Failure::QueueFull));
+            } else {
+                state.queue.push_back(Job { clip, by, reply });
+                self.work.notify_one();
+                if by < state.wakes_at {
+                    self.nudge();
+                }
+            }
+        }
+        drop(left);
+        if let Some((reply, failure)) = refused {
+            reply.settle(Err(failure));
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let state = self.state();
+        Health {
+            workers_up: state.roster.up(),
+            workers: self.settings.workers.get(),
+            restarts: state.roster.restarts(),
+            trouble: state.roster.trouble(),
+        }
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.state().queue.len()
+    }
+
+    /// Waits until a worker is up, or it is clear that none will be.
+    pub(crate) fn wait_ready(&self, within: Duration) -> Result<(), String> {
+        let deadline = self.now().saturating_add(within);
+        let mut state = self.state();
+        loop {
+            let Some(trouble) = state.roster.trouble() else { return Ok(()) };
+            let left = deadline.saturating_sub(self.now());
+            if state.roster.is_tripped() || state.roster.is_closed() || left.is_zero() {
+                return Err(trouble);
+            }
+            state = self.change.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes no further query and ends every thread that can be ended.
+    pub(crate) fn close(&self, within: Duration) {
+        {
+            let mut state = self.state();
+            if state.closes_by.is_none() {
+                state.closes_by = Some(self.now().saturating_add(within));
+                state.roster.handle_close();
+            }
+        }
+        self.work.notify_all();
+        self.change.notify_all();
+        self.nudge();
+    }
+
+    // For workers.
+
+    /// Tells that the extractor is built. False when the thread was given up meanwhile.
+    pub(crate) fn built(&self, worker: WorkerId, stopper: Option<Stopper>) -> bool {
+        let now = self.now();
+        let mut state = self.state();
+        let current = state.roster.handle_built(worker, now);
+        if current && let Some(stopper) = stopper {
+            state.stoppers.insert(worker, stopper);
+        }
+        drop(state);
+        self.change.notify_all();
+        self.nudge();
+        current
+    }
+
+    /// Tells that the probe has extracted. False when the thread was given up meanwhile.
+    pub(crate) fn probed(&self, worker: WorkerId) -> bool {
+        let current = self.state().roster.handle_probed(worker, self.now());
+        self.change.notify_all();
+        self.nudge();
+        current
+    }
+
+    /// Waits for a query. None when the thread is to end.
+    pub(crate) fn take(&self, worker: WorkerId) -> Option<(Clip, Arc<Reply>)> {
+        let mut state = self.state();
+        loop {
+            if state.roster.is_closed() || !state.roster.is_current(worker) {
+                return None;
+            }
+            let now = self.now();
+            match state.queue.pop_front() {
+                Some(job) if job.by > now && job.reply.is_wanted() => {
+                    state.roster.handle_run_started(worker, now);
+                    let reply = Arc::new(job.reply);
+                    state.running.insert(worker, Running { reply: Arc::clone(&reply), by: Some(job.by) });
+                    return Some((job.clip, reply));
+                }
+                // It is too late for this one, or nobody wants it any more: it never runs.
+                Some(job) => {
+                    drop(state);
+                    job.reply.settle(Err(Failure::DeadlinePassed));
+                    state = self.state();
+                }
+                None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Tells that a run is over and the extractor is fine. False when the thread was given up meanwhile.
+    pub(crate) fn run_ended(&self, worker: WorkerId) -> bool {
+        let mut state = self.state();
+        state.running.remove(&worker);
+        state.roster.handle_run_ended(worker)
+    }
+
+    /// Tells that the extractor is not fine, or there is none: the thread ends.
+    pub(crate) fn failed(&self, worker: WorkerId, reason: &str) {
+        let mut state = self.state();
+        let gone = (state.running.remove(&worker), state.stoppers.remove(&worker));
+        let was_current = state.roster.is_current(worker);
+        state.roster.handle_failed(worker, reason, self.now());
+        let tripped = state.roster.is_tripped();
+        drop(state);
+        // The reply may wake its caller when it dies, so it dies here and not under the lock.
+        drop(gone);
+        if was_current {
+            tracing::warn!(worker = worker.slot, reason, "an extraction worker failed");
+        }
+        if tripped {
+            self.change.notify_all();
+        }
+        self.nudge();
+    }
+
+    // For the supervisor.
+
+    /// A thread is over.
+    pub(crate) fn ended(&self, worker: WorkerId) {
+        let mut state = self.state();
+        let gone = (state.running.remove(&worker), state.stoppers.remove(&worker));
+        state.roster.handle_ended(worker);
+        drop(state);
+        drop(gone);
+    }
+
+    pub(crate) fn is_abandoned(&self, worker: WorkerId) -> bool {
+        self.state().roster.is_abandoned(worker)
+    }
+
+    /// Lets time pass, and says what is to be done and when to look again.
+    pub(crate) fn look(&self) -> Round {
+        let now = self.now();
+        let mut state = self.state();
+        state.roster.handle_time(now);
+        let mut round = Round::default();
+        while let Some(action) = state.roster.poll_action() {
+            match action {
+                Action::Start { worker, probe } => round.starts.push((worker, probe)),
+                Action::Abandon { worker } => {
+                    let stopper = state.stoppers.remove(&worker);
+                    let running = state.running.remove(&worker);
+                    round.answers.extend(running.map(|running| (running.reply, Failure::DeadlinePassed)));
+                    round.abandoned.push((worker, stopper));
+                }
+                Action::RefuseQueued => round.refused.extend(state.queue.drain(..)),
+            }
+        }
+        state.expire(now, &mut round);
+        // A run that starts after this look lasts at least until the run's deadline, so looking again by then is early
+        // enough for it; a query with less patience than that wakes the supervisor when it is queued.
+        state.wakes_at = state.timeouts().min().unwrap_or(Duration::MAX).min(now.saturating_add(self.settings.run_max));
+        round.wait = state.wakes_at.saturating_sub(now);
+        round.closes_within = state.closes_by.map(|by| by.saturating_sub(now));
+        round
+    }
+
+    /// Every query that is with a worker, for when nobody is left to see it through.
+    pub(crate) fn take_running(&self) -> Vec<Arc<Reply>> {
+        let running = std::mem::take(&mut self.state().running);
+        running.into_values().map(|running| running.reply).collect()
+    }
+
+    /// Every means to stop a run, for the end of shutting down.
+    pub(crate) fn take_stoppers(&self) -> Vec<Stopper> {
+        std::mem::take(&mut self.state().stoppers).into_values().collect()
+    }
+}
+
+impl State {
+    /// Removes queries whose callers have left.
+    fn take_unwanted(&mut self) -> VecDeque<Job> {
+        let (wanted, unwanted) = self.queue.drain(..).partition(|job| job.reply.is_wanted());
+        self.queue = wanted;
+        unwanted
+    }
+
+    /// Removes queries whose patience has passed. A run goes on without its caller: the worker is fine.
+    fn expire(&mut self, now: Duration, round: &mut Round) {
+        if self.queue.iter().any(|job| job.by <= now) {
+            let (late, waiting) = self.queue.drain(..).partition(|job| job.by <= now);
+            self.queue = waiting;
+            round.expired = late;
+        }
+        for running in self.running.values_mut().filter(|running| running.by.is_some_and(|by| by <= now)) {
+            running.by = None;
+            round.answers.push((Arc::clone(&running.reply), Failure::DeadlinePassed));
+        }
+    }
+
+    fn timeouts(&self) -> impl Iterator<Item = Duration> {
+        let queued = self.queue.iter().map(|job| job.by);
+        let running = self.running.values().filter_map(|running| running.by);
+        queued.chain(running).chain(self.roster.poll_timeout())
+    }
+}
