@@ -1,1 +1,7 @@
-//! The stories of Rollcall live in this package's `tests/` folder; the library itself is empty.
+//! What the stories in this package's `tests/` folder share. There are two stages: the live actors on virtual time
+//! ([`actors`]), and a real server process with real sockets ([`server`], [`socket`]).
+
+pub mod actors;
+pub mod server;
+pub mod socket;
+pub mod sound;

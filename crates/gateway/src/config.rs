@@ -6,6 +6,7 @@
 //! It reads no model: thresholds that are left out come from the model's manifest.
 
 mod home;
+mod layers;
 mod section;
 mod sections;
 
@@ -13,17 +14,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
 
 pub use home::{Home, home};
+use layers::{Layers, field_of_variable};
 pub use section::ConfigError;
 pub use sections::{Budget, Extraction, Matching, Queue, Server, Sockets};
 
 /// The file that is read when no `--config` is given and it exists in the working directory.
 pub const FILE_NAME: &str = "rollcall.toml";
-
-/// Environment variables that set a field start with this and part section and field by two underscores.
-const ENVIRONMENT_PREFIX: &str = "ROLLCALL_";
 
 /// Every setting of Rollcall.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -201,67 +199,6 @@ fn at_most(lower: (&str, f64), upper: (&str, f64)) -> Result<(), ConfigError> {
 
 fn file_to_read(sources: &Sources) -> Option<PathBuf> {
     sources.file.clone().or_else(|| Path::new(FILE_NAME).is_file().then(|| PathBuf::from(FILE_NAME)))
-}
-
-/// `ROLLCALL_BUDGET__VOICE_ATTEMPTS` is `budget.voice_attempts`. Names without the double underscore (such as
-/// `ROLLCALL_HOME`) are not fields.
-fn field_of_variable(name: &str) -> Option<String> {
-    let (section, field) = name.strip_prefix(ENVIRONMENT_PREFIX)?.split_once("__")?;
-    Some(format!("{}.{}", section.to_ascii_lowercase(), field.to_ascii_lowercase()))
-}
-
-/// The sources so far: the raw table, and the configuration that it makes.
-#[derive(Default)]
-struct Layers {
-    table: Table,
-    config: Config,
-}
-
-impl Layers {
-    /// The text is read as a configuration of its own first, because only then does an error know its line.
-    fn add_file(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
-        let wrong = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
-            ConfigError::new(format!("{} line {line}", path.display()), one_line(error.message()))
-        };
-        self.config = toml::from_str(text).map_err(wrong)?;
-        self.table = toml::from_str(text).map_err(wrong)?;
-        Ok(())
-    }
-
-    /// One override is laid over and read at once, so that an error belongs to the source that caused it.
-    fn add_override(&mut self, source: &str, field: &str, text: &str) -> Result<(), ConfigError> {
-        let Some((section, name)) = field.split_once('.') else {
-            return Err(ConfigError::new(source, "names no section; fields are written section.field"));
-        };
-        let as_string = Value::String(text.to_owned());
-        let read = self.with(section, name, literal(text).unwrap_or_else(|| as_string.clone()));
-        // A path or a name may look like a number; where a string is due, a string it is.
-        let (table, config) = read
-            .or_else(|error| self.with(section, name, as_string).map_err(|_| error))
-            .map_err(|error| ConfigError::new(source, format!("cannot be {text:?}: {}", one_line(error.message()))))?;
-        self.table = table;
-        self.config = config;
-        Ok(())
-    }
-
-    fn with(&self, section: &str, name: &str, value: Value) -> Result<(Table, Config), toml::de::Error> {
-        let mut table = self.table.clone();
-        let fields = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-        if let Some(fields) = fields.as_table_mut() {
-            fields.insert(name.to_owned(), value);
-        }
-        let config = Config::deserialize(table.clone())?;
-        Ok((table, config))
-    }
-}
-
-fn literal(text: &str) -> Option<Value> {
-    toml::from_str::<Table>(&format!("value = {text}")).ok()?.remove("value")
-}
-
-fn one_line(message: &str) -> String {
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@
 //! bytes, in time and in how many are read at once. Sockets, metrics and conversations are mounted elsewhere.
 
 mod body;
+pub mod conversations;
 mod identify;
 mod openapi;
-mod people;
+pub(crate) mod people;
 pub mod problem;
 mod samples;
+pub mod status;
 
 use std::sync::Arc;
 

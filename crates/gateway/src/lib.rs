@@ -1,11 +1,17 @@
 //! The Rollcall service and its command: everything around the matcher that touches the outside.
 
 pub mod audio;
+pub mod bench;
+pub mod cli;
+pub mod client;
 pub mod config;
+pub mod engine;
 pub mod formats;
 pub mod http;
+pub mod listen;
 pub mod live;
 pub mod people;
+pub mod serve;
 pub mod store;
 
 #[cfg(test)]

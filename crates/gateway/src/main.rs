@@ -1,2 +1,7 @@
-//! The `rollcall` command.
-fn main() {}
+//! The `rollcall` binary: everything it does is in the library, where it can be tested.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gateway::cli::main()
+}

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 pub use enrolment::{Enrolment, Force, SampleReport, voiceprint};
 pub use gate::{Refusal, SPEECH_SECONDS_MIN};
-pub use naming::{BadName, check_id, check_name};
+pub use naming::{BadName, check_id, check_name, path_segment};
 pub use record::{PersonRecord, Ranked};
 
 use crate::store::{PersonChange, Store, StoreError};

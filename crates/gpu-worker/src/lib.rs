@@ -1,7 +1,20 @@
 //! Speaker embeddings from audio.
 //!
-//! Embeddable alone: build a pool, submit a [`Clip`], await (or wait for) its voiceprint. No actor system is needed.
+//! Embeddable alone: build a [`Pool`], submit a [`Clip`], await (or wait for) its voiceprint. No actor system and no
+//! async runtime is needed; [`pool`] shows how in six lines. Which voice is whose is not decided here.
+//!
+//! ```text
+//! caller ──Turn── turnstile (whose turn: turns)
+//!    │ submit                                      supervisor ──▶ starts, gives up, sees out
+//!    ▼                                                 │ roster (what becomes of workers: intensity)
+//!  Pool ──▶ shared (the one lock: queue, runs) ◀───────┤
+//!                    ▲ take, tell                      ▼
+//!                    └─────────────── worker thread: Extractor = front end (resample, fbank) + session (onnx, runtime)
+//! ```
+//! The rules stand in [`turns`], [`intensity`] and the roster, which know neither threads nor clocks. [`install`] fetches
+//! the runtime and the model, [`mod@bench`] measures, [`scripted`] stands in for the model.
 
+pub mod bench;
 mod digest;
 mod engine;
 pub mod extractor;
@@ -18,6 +31,7 @@ mod roster;
 pub mod runtime;
 pub mod scripted;
 mod shared;
+mod state;
 mod supervisor;
 pub mod turns;
 pub mod turnstile;

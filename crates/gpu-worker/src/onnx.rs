@@ -89,6 +89,12 @@ impl Model {
         Ok(Self { manifest, graph })
     }
 
+    /// The ONNX file.
+    #[must_use]
+    pub fn graph(&self) -> &Path {
+        &self.graph
+    }
+
     /// What the model is, and the distances that hold for it.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {

@@ -4,7 +4,7 @@
 //! this lock and not a channel, because a channel can neither free the place of a caller who left nor answer the one
 //! whose patience passed; and so a query is always somewhere: queued, or with a worker.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use crate::extractor::{Factory, Stopper};
 use crate::pool::Settings;
 use crate::reply::{Job, Reply};
 use crate::roster::{Action, Roster, WorkerId};
+use crate::state::{Round, Running, State};
 
 /// What wakes the supervisor.
 pub(crate) enum Event {
@@ -38,59 +39,9 @@ pub(crate) struct Shared {
     change: Condvar,
 }
 
-struct State {
-    roster: Roster,
-    queue: VecDeque<Job>,
-    running: BTreeMap<WorkerId, Running>,
-    stoppers: BTreeMap<WorkerId, Stopper>,
-    /// When the supervisor looks next by itself.
-    wakes_at: Duration,
-    /// When shutting down must be over.
-    closes_by: Option<Duration>,
-}
-
-/// A query with a worker.
-struct Running {
-    reply: Arc<Reply>,
-    /// When the caller's patience ends; none once that was answered.
-    by: Option<Duration>,
-}
-
-/// What the supervisor has to do after a look.
-#[derive(Default)]
-pub(crate) struct Round {
-    pub(crate) starts: Vec<(WorkerId, bool)>,
-    /// Threads that hang, with the means to stop them.
-    pub(crate) abandoned: Vec<(WorkerId, Option<Stopper>)>,
-    pub(crate) answers: Vec<(Arc<Reply>, Failure)>,
-    pub(crate) refused: VecDeque<Job>,
-    pub(crate) expired: VecDeque<Job>,
-    /// How long nothing will happen by itself.
-    pub(crate) wait: Duration,
-    /// Set while shutting down: how much time is left.
-    pub(crate) closes_within: Option<Duration>,
-}
-
-impl Round {
-    pub(crate) fn is_idle(&self) -> bool {
-        self.starts.is_empty()
-            && self.abandoned.is_empty()
-            && self.answers.is_empty()
-            && self.refused.is_empty()
-            && self.expired.is_empty()
-    }
-}
-
 impl Shared {
     pub(crate) fn new(settings: Settings, dimension: usize, factory: Box<dyn Factory>, events: Sender<Event>) -> Self {
-        let state = State {
-            roster: Roster::new(settings.limits()),
-            queue: VecDeque::with_capacity(settings.queue_max()),
-            running: BTreeMap::new(),
-            stoppers: BTreeMap::new(),
-            wakes_at: Duration::ZERO,
-            closes_by: None,
-        };
+        let state = State::new(Roster::new(settings.limits()), settings.queue_max());
         let (work, change) = (Condvar::new(), Condvar::new());
         Self { settings, dimension, factory, events, started: Instant::now(), state: Mutex::new(state), work, change }
     }
@@ -309,33 +260,5 @@ impl Shared {
     /// Every means to stop a run, for the end of shutting down.
     pub(crate) fn take_stoppers(&self) -> Vec<Stopper> {
         std::mem::take(&mut self.state().stoppers).into_values().collect()
-    }
-}
-
-impl State {
-    /// Removes queries whose callers have left.
-    fn take_unwanted(&mut self) -> VecDeque<Job> {
-        let (wanted, unwanted) = self.queue.drain(..).partition(|job| job.reply.is_wanted());
-        self.queue = wanted;
-        unwanted
-    }
-
-    /// Removes queries whose patience has passed. A run goes on without its caller: the worker is fine.
-    fn expire(&mut self, now: Duration, round: &mut Round) {
-        if self.queue.iter().any(|job| job.by <= now) {
-            let (late, waiting) = self.queue.drain(..).partition(|job| job.by <= now);
-            self.queue = waiting;
-            round.expired = late;
-        }
-        for running in self.running.values_mut().filter(|running| running.by.is_some_and(|by| by <= now)) {
-            running.by = None;
-            round.answers.push((Arc::clone(&running.reply), Failure::DeadlinePassed));
-        }
-    }
-
-    fn timeouts(&self) -> impl Iterator<Item = Duration> {
-        let queued = self.queue.iter().map(|job| job.by);
-        let running = self.running.values().filter_map(|running| running.by);
-        queued.chain(running).chain(self.roster.poll_timeout())
     }
 }

@@ -12,7 +12,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use crate::engine::Failure;
 use crate::roster::WorkerId;
-use crate::shared::{Event, Round, Shared};
+use crate::shared::{Event, Shared};
+use crate::state::Round;
 use crate::worker;
 
 /// How long a thread that was told to stop at the very end may still take.

@@ -91,10 +91,11 @@ fn a_clip_that_cannot_be_encoded_costs_no_worker() {
 fn queries_queued_behind_a_panic_are_kept() {
     let (pool, script) = pool(quick(1));
     script.then(Step::Hang).then(Step::Panic);
-    let tickets: Vec<Ticket> = (0..3).map(|_| pool.submit(clip(), LONG)).collect();
+    let first = pool.submit(clip(), LONG);
+    eventually("the worker runs", || script.hanging() == 1);
+    let tickets = [first, pool.submit(clip(), LONG), pool.submit(clip(), LONG)];
     script.release();
-    let answers: Vec<_> = tickets.into_iter().map(wait).collect();
-    assert_eq!(answers, [Ok(expected()), Err(Failure::WorkerPanicked), Ok(expected())]);
+    assert_eq!(tickets.map(wait), [Ok(expected()), Err(Failure::WorkerPanicked), Ok(expected())]);
 }
 
 #[test]
@@ -121,11 +122,12 @@ fn five_failures_in_a_minute_make_the_pool_not_ready_and_a_probe_brings_it_back(
 fn a_probe_that_fails_leaves_the_pool_not_ready_until_one_succeeds() {
     let (pool, script) = pool(Settings { probe_every: Duration::from_millis(200), ..quick(1) });
     // Five failures, then a probe that errs, one that gives no number, one that hangs, and one that works.
-    for step in [Step::Fail, Step::Fail, Step::Fail, Step::Fail, Step::Fail] {
+    for step in [Step::Fail, Step::Fail, Step::Fail, Step::Fail, Step::Fail, Step::Fail, Step::NotANumber, Step::Hang] {
         script.then(step);
+    }
+    for _ in 0..5 {
         assert!(pool.extract_blocking(clip()).is_err());
     }
-    script.then(Step::Fail).then(Step::NotANumber).then(Step::Hang);
     eventually("the third probe hangs", || script.hanging() == 1);
     assert!(!pool.health().is_ready());
     eventually("the fourth brings it back", || pool.health().is_ready());
@@ -201,7 +203,9 @@ fn a_query_whose_patience_passed_while_it_waited_is_answered_then_and_never_runs
 fn patience_that_ends_during_a_run_answers_the_caller_and_keeps_the_worker() {
     let (pool, script) = pool(patient(1));
     script.then(Step::Hang);
-    assert_eq!(wait(pool.submit(clip(), Duration::from_millis(50))), Err(Failure::DeadlinePassed));
+    let impatient = pool.submit(clip(), Duration::from_secs(2));
+    eventually("the worker runs", || script.hanging() == 1);
+    assert_eq!(wait(impatient), Err(Failure::DeadlinePassed));
     script.release();
     assert_eq!(pool.extract_blocking(clip()), Ok(expected()));
     assert_eq!((pool.health().restarts, script.builds()), (0, 1));
@@ -210,7 +214,7 @@ fn patience_that_ends_during_a_run_answers_the_caller_and_keeps_the_worker() {
 #[test]
 fn threads_that_hang_for_ever_are_bounded() {
     let many = intensity::Limits { failures_max: 1_000, ..intensity::Limits::default() };
-    let settings = Settings { intensity: many, abandoned_max: 3, run_max: Duration::from_millis(20), ..quick(1) };
+    let settings = Settings { intensity: many, abandoned_max: 3, run_max: Duration::from_millis(500), ..quick(1) };
     let (pool, script) = pool(settings);
     for _ in 0..3 {
         script.then(Step::Hang);
@@ -317,7 +321,7 @@ fn pool(settings: Settings) -> (Pool, Script) {
 /// Hangs are found soon.
 fn quick(workers: usize) -> Settings {
     let workers = NonZeroUsize::new(workers).expect("a test names at least one worker");
-    Settings { workers, run_max: Duration::from_millis(300), patience: LONG, ..Settings::default() }
+    Settings { workers, run_max: Duration::from_secs(1), patience: LONG, ..Settings::default() }
 }
 
 /// Nothing that hangs is given up while the test looks on.
@@ -326,7 +330,7 @@ fn patient(workers: usize) -> Settings {
 }
 
 fn clip() -> Clip {
-    let square = (0..16_000).map(|n: u32| if n / 20 % 2 == 0 { 5_000 } else { -5_000 }).collect();
+    let square = (0..16_000).map(|n: u32| if (n / 20).is_multiple_of(2) { 5_000 } else { -5_000 }).collect();
     Clip { pcm: square, sample_rate: NonZeroU32::new(16_000).expect("it is not zero") }
 }
 

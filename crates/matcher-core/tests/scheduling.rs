@@ -296,6 +296,18 @@ fn untried_then_near_owner_then_longer_then_older_then_smaller_number() {
 }
 
 #[test]
+fn a_voice_that_claims_the_owner_in_vain_is_near_the_owner() {
+    let mut driver = Driver::owner_only();
+    driver.script(1, [Vector(at(0.95))]);
+    driver.script(2, [Vector(at(0.631))]);
+    driver.script(3, [Vector(mirrored(0.645))]);
+    driver.update(&[says(1, 0.0, 5.0), says(2, 0.0, 5.0), says(3, 0.0, 5.0)]);
+    assert_eq!(driver.status(2), Status::Ambiguous);
+    driver.offer(&[says(1, 10.0, 20.0), says(2, 10.0, 12.0)]);
+    assert_eq!(examined(driver.turn()), Some(2));
+}
+
+#[test]
 fn at_most_ninety_nine_slots_go_before_an_aged_one() {
     let mut driver = Driver::new();
     driver.offer(&(0..100).map(|speaker| says(speaker, 0.0, 3.0)).collect::<Vec<_>>());

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   Accounts ──┐ counters, moved and gathered under one lock
-//!   Metrics ───┤ histograms, counters, levels          ┌─▶ encode: text 0.0.4, OpenMetrics 1.0.0
-//!              └──▶ OpenTelemetry meter ──▶ registry ──┘
+//!   Metrics ───┤ histograms, counters, levels         ┌─▶ registry ─▶ encode: text 0.0.4, OpenMetrics 1.0.0
+//!              └─▶ OpenTelemetry meter ───────────────┴─▶ otlp: to a collector, when one is configured
 //!   FirstBlock ──▶ tracing event ──▶ logs: readable text or JSON lines on standard error
 //! ```
 //!
@@ -21,6 +21,7 @@ pub mod labels;
 mod levels;
 mod logs;
 mod metrics;
+mod otlp;
 mod process;
 mod record;
 mod scrape;
@@ -30,5 +31,6 @@ pub use labels::{Cap, Decision, ExitReason, FailureKind, Outcome, Refusal, Settl
 pub use levels::{Ages, Level, Levels, Share, Watch};
 pub use logs::{DEFAULT_FILTER, Format, LogsError, init_logs};
 pub use metrics::Metrics;
+pub use otlp::{Otlp, OtlpError};
 pub use record::FirstBlock;
 pub use scrape::{StartError, Telemetry};

@@ -1,7 +1,8 @@
 //! How much of a clip is speech, and how good it is: an energy gate, no model.
 //!
 //! A frame of 20 ms counts as speech when it is loud *for this clip*: within 30 dB of the clip's loud part and, where
-//! there are pauses to measure, at least 6 dB above them. It cannot tell speech from music; the model's cohesion with
+//! there are pauses to measure, at least 6 dB above them. What lies between two such frames within 0.2 s is a weak
+//! consonant or a breath within a word, and counts as well. It cannot tell speech from music; the model's cohesion with
 //! earlier samples does that. It decides nothing: enrolment holds the numbers against its limits.
 
 use super::Audio;
@@ -26,6 +27,9 @@ const SILENCE_DB: f64 = -60.0;
 const FLOOR_PERCENT: usize = 10;
 const LOUD_PERCENT: usize = 95;
 
+/// The longest quiet stretch within running speech: 0.2 s. A longer one is a pause.
+const BRIDGED_FRAMES: usize = 10;
+
 /// What was measured on a clip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speech {
@@ -48,8 +52,7 @@ impl Speech {
         sorted.sort_by(f64::total_cmp);
         let (floor, loud) = (percentile(&sorted, FLOOR_PERCENT), percentile(&sorted, LOUD_PERCENT));
         let gate = (loud - SPEECH_RANGE_DB).max((floor + ABOVE_NOISE_DB).min(loud - GATE_HEADROOM_DB)).max(SILENCE_DB);
-        let speaking = levels.iter().filter(|level| **level >= gate).count();
-        let share = ratio(speaking, levels.len());
+        let share = ratio(speaking_frames(&levels, gate), levels.len());
         let clipped = clipped(&audio.pcm);
         Self { seconds: share * audio.seconds(), share, clipped, quality: quality(loud - floor, clipped) }
     }
@@ -65,6 +68,20 @@ fn level(frame: &[i16]) -> f64 {
     let energy: f64 = frame.iter().map(|sample| (f64::from(*sample) / 32_768.0).powi(2)).sum();
     // A frame has at most a few thousand samples. The floor keeps the logarithm of silence finite.
     10.0 * (energy / frame.len() as f64).max(1e-12).log10()
+}
+
+/// Frames at or above the gate, and the short stretches between them.
+fn speaking_frames(levels: &[f64], gate: f64) -> usize {
+    let (mut speaking, mut quiet) = (0, None);
+    for level in levels {
+        if *level < gate {
+            quiet = quiet.map(|frames| frames + 1);
+            continue;
+        }
+        speaking += 1 + quiet.filter(|frames| *frames <= BRIDGED_FRAMES).unwrap_or(0);
+        quiet = Some(0);
+    }
+    speaking
 }
 
 fn percentile(sorted: &[f64], percent: usize) -> f64 {

@@ -210,6 +210,14 @@ fn speech_is_what_is_loud_for_the_clip() {
 }
 
 #[test]
+fn a_short_gap_within_speech_counts_and_a_pause_does_not() {
+    let word = || tone(300.0, 1.0);
+    assert!((speech([word(), silence(0.16), word()].concat()).seconds - 2.16).abs() < 0.03);
+    assert!((speech([word(), silence(0.5), word()].concat()).seconds - 2.0).abs() < 0.03);
+    assert!((speech([silence(0.16), word(), silence(0.16)].concat()).seconds - 1.0).abs() < 0.03);
+}
+
+#[test]
 fn steady_sound_counts_in_full_and_silence_not_at_all() {
     assert!((speech(tone(300.0, 3.0)).share - 1.0).abs() < 1e-9);
     assert!(speech(silence(3.0)).seconds.abs() < 1e-9);

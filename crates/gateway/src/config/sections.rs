@@ -2,6 +2,8 @@
 //!
 //! A field's documentation is also its comment in the example file, so it is written for the person who sets it.
 
+use std::num::NonZeroUsize;
+
 use gpu_worker::Manifest;
 
 use super::section::section;
@@ -83,7 +85,7 @@ section! {
         model: String = "campplus".to_owned();
         /// The ONNX Runtime library. Left out, the one in the home directory.
         runtime: Option<String> = None, example "\"/usr/lib/libonnxruntime.so\"";
-        /// Worker threads, one model session each. 0 takes half of the machine's cores, at least one.
+        /// Worker threads, one model session each. 0 takes one core less than there are, at least one.
         workers: u32 = 0, 0 to 256;
         /// Seconds that one run may take: over ten times what the slowest clip needs, so that beyond it the session hangs.
         run_deadline_seconds: f64 = 3.0, 0.05 to 60;
@@ -145,13 +147,9 @@ impl Matching {
 }
 
 impl Extraction {
-    /// How many workers to start on this machine.
+    /// The number of workers that was set; `None` leaves it to the pool, which knows the machine.
     #[must_use]
-    pub fn workers_to_start(&self) -> usize {
-        if self.workers > 0 {
-            return usize::try_from(self.workers).expect("the range keeps it small");
-        }
-        // Half, because the sockets and the front end want the other half; a model run saturates its core.
-        std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
+    pub fn workers_set(&self) -> Option<NonZeroUsize> {
+        usize::try_from(self.workers).ok().and_then(NonZeroUsize::new)
     }
 }

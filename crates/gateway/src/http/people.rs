@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Api;
 use super::problem::Problem;
-use crate::people::{People, PersonRecord, check_id, check_name};
+use crate::people::{PersonRecord, check_id, check_name, path_segment};
 use crate::store::PersonChange;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ pub(super) struct Change {
 
 pub(super) async fn list(api: web::Data<Api>) -> HttpResponse {
     let model = api.people.model();
-    let people: Vec<Value> = api.people.snapshot().iter().map(|person| shown(person, &api.people)).collect();
+    let people: Vec<Value> = api.people.snapshot().iter().map(|person| shown(person, &model.name)).collect();
     HttpResponse::Ok().json(json!({
         "people": people,
         "model": {"name": model.name, "fingerprint": model.fingerprint},
@@ -39,14 +39,14 @@ pub(super) async fn create(api: web::Data<Api>, body: web::Json<NewPerson>) -> R
     check_id(&id)?;
     let person = api.people.create(&id, checked(name, owner)?).await?;
     Ok(HttpResponse::Created()
-        .insert_header((header::LOCATION, format!("/v1/people/{}", escaped(&id))))
-        .json(shown(&person, &api.people)))
+        .insert_header((header::LOCATION, format!("/v1/people/{}", path_segment(&id))))
+        .json(shown(&person, &api.people.model().name)))
 }
 
 pub(super) async fn show(api: web::Data<Api>, id: web::Path<String>) -> Result<HttpResponse, Problem> {
     check_id(&id)?;
     let person = api.people.find(&id).ok_or_else(|| Problem::no_such_person(&id))?;
-    Ok(HttpResponse::Ok().json(shown(&person, &api.people)))
+    Ok(HttpResponse::Ok().json(shown(&person, &api.people.model().name)))
 }
 
 pub(super) async fn change(
@@ -61,7 +61,7 @@ pub(super) async fn change(
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nothing_to_change", detail));
     }
     let person = api.people.update(&id, checked(name, owner)?).await?;
-    Ok(HttpResponse::Ok().json(shown(&person, &api.people)))
+    Ok(HttpResponse::Ok().json(shown(&person, &api.people.model().name)))
 }
 
 pub(super) async fn delete(api: web::Data<Api>, id: web::Path<String>) -> Result<HttpResponse, Problem> {
@@ -77,8 +77,8 @@ fn checked(name: Option<String>, owner: Option<bool>) -> Result<PersonChange, Pr
     Ok(PersonChange { name, is_owner: owner })
 }
 
-/// Times are seconds since 1970.
-fn shown(person: &PersonRecord, people: &People) -> Value {
+/// A person as every client sees one. Times are seconds since 1970; `model` is the name of the model in use.
+pub(crate) fn shown(person: &PersonRecord, model: &str) -> Value {
     let mut value = json!({
         "id": person.id,
         "name": person.name,
@@ -92,7 +92,7 @@ fn shown(person: &PersonRecord, people: &People) -> Value {
     if person.needs_enrolment()
         && let Some(members) = value.as_object_mut()
     {
-        members.insert("note".to_owned(), format!("needs re-enrolment for model {}", people.model().name).into());
+        members.insert("note".to_owned(), format!("needs re-enrolment for model {model}").into());
     }
     value
 }
@@ -100,17 +100,4 @@ fn shown(person: &PersonRecord, people: &People) -> Value {
 fn seconds(milliseconds: i64) -> f64 {
     // Milliseconds since 1970 stay exact in an f64 for longer than anyone enrols.
     milliseconds as f64 / 1000.0
-}
-
-/// An id in a path: whatever is not plain ASCII goes byte by byte.
-fn escaped(id: &str) -> String {
-    id.bytes()
-        .map(|byte| {
-            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
-        .collect()
 }

@@ -30,10 +30,8 @@ use super::registry::ConversationKey;
 use super::service::Service;
 use super::socket::{ConversationLost, Reserve, Socket};
 
-pub(super) use messages::{
-    Answer, Answered, Explain, Finish, Granted, Join, Leave, Left, Offers, Released, Voices,
-};
 pub use messages::Snapshot;
+pub(super) use messages::{Answer, Answered, Explain, Finish, Granted, Join, Leave, Left, Offers, Released, Voices};
 pub use snapshot::{ConversationSnapshot, LaneSnapshot};
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
@@ -275,7 +273,10 @@ impl Actor for Conversation {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         let address = ctx.address();
-        #[expect(clippy::disallowed_methods, reason = "a lost turn would leak a place; at most Turnstile::capacity wait")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a lost turn would leak a place; at most Turnstile::capacity wait"
+        )]
         let wake = move |turn: Turn| address.do_send(Granted(turn));
         self.turn_key = Some(self.service.turnstile.subscribe(Arc::new(wake)));
         self.watch_people(ctx);
@@ -298,7 +299,10 @@ impl Drop for Conversation {
         tracing::error!(conversation = %self.key.conversation, "a conversation's scheduler was lost");
         let may_rejoin = self.service.registry.conversation_lost(&self.key, self.now());
         for link in self.lanes.values() {
-            #[expect(clippy::disallowed_methods, reason = "a lost message would leave the socket without a scheduler; one a loss")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a lost message would leave the socket without a scheduler; one a loss"
+            )]
             link.socket.do_send(ConversationLost { key: self.key.clone(), may_rejoin });
         }
     }

@@ -119,11 +119,7 @@ impl Registry {
     ///
     /// # Errors
     /// When the process holds its most conversations.
-    pub fn conversation(
-        &self,
-        service: &Arc<Service>,
-        key: &ConversationKey,
-    ) -> Result<Addr<Conversation>, Capacity> {
+    pub fn conversation(&self, service: &Arc<Service>, key: &ConversationKey) -> Result<Addr<Conversation>, Capacity> {
         // Read before the entry is locked: counting inside would lock the same shard twice.
         let is_full = self.conversations.len() >= service.settings.conversations_max;
         match self.conversations.entry(key.clone()) {

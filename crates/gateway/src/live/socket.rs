@@ -190,7 +190,10 @@ impl Handler<Reserve> for Socket {
     fn handle(&mut self, Reserve { dispatch, conversation }: Reserve, _: &mut Self::Context) {
         let request = dispatch.request;
         let answer = self.reserve(&dispatch);
-        #[expect(clippy::disallowed_methods, reason = "a lost answer would leak a lock and a lease; one an open query")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a lost answer would leak a lock and a lease; one an open query"
+        )]
         conversation.do_send(super::conversation::Answered { request, answer });
     }
 }

@@ -106,7 +106,7 @@ impl People {
             return Ok(report.refused(&refusal));
         }
         let vector = voiceprint(engine, audio).await?;
-        report.cohesion = self.find(&enrolment.person).and_then(|person| person.print?.distance(&vector));
+        report.cohesion = self.find(&enrolment.person).and_then(|person| person.distance(&vector));
         report.sounds_like = self.resembled(&enrolment.person, &vector);
         if enrolment.force == Force::No
             && let Err(refusal) = check_cohesion(&enrolment.person, report.cohesion, self.model().near_miss_bound)

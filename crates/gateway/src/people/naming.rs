@@ -53,6 +53,20 @@ pub fn check_name(name: &str) -> Result<(), BadName> {
     Ok(())
 }
 
+/// An id as one segment of a path: whatever is not plain ASCII goes byte by byte.
+#[must_use]
+pub fn path_segment(id: &str) -> String {
+    id.bytes()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,6 +39,13 @@ impl PersonRecord {
     pub fn needs_enrolment(&self) -> bool {
         self.print.is_none() && !self.other_models.is_empty()
     }
+
+    /// Cosine distance, 0 to 2, from the person's voiceprint; `None` while there is none.
+    #[must_use]
+    pub fn distance(&self, voice: &Embedding) -> Option<f64> {
+        // Rounding can put a vector a hair nearer to itself than zero.
+        Some(self.print.as_ref()?.distance(voice)?.clamp(0.0, 2.0))
+    }
 }
 
 /// A person and how far a voice is from it.
@@ -115,7 +122,7 @@ pub(super) fn rank(people: &[PersonRecord], voice: &Embedding) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = people
         .iter()
         .filter_map(|person| {
-            let distance = person.print.as_ref()?.distance(voice)?;
+            let distance = person.distance(voice)?;
             Some(Ranked {
                 person_id: person.id.clone(),
                 person_name: person.name.clone(),

@@ -1,11 +1,14 @@
 //! Goal: only good samples move a print, every change reaches the matching at once, and no change reaches it by half.
 //! Method: the real store in a temporary directory, and an engine that gives each tone its own voiceprint.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use gpu_worker::Engine as _;
 
 use super::*;
 use crate::audio::Audio;
-use crate::store::{SampleFeatures, SqliteStore};
+use crate::store::{Person, Sample, SampleFeatures, SqliteStore};
 use crate::testing::{TemporaryDirectory, ToneEngine, manifest, rate, silence, tone};
 
 struct Fixture {
@@ -150,6 +153,65 @@ async fn every_change_raises_the_revision_and_a_held_snapshot_stays_as_it_was() 
     assert!(revisions.has_changed().unwrap());
     assert!(fixture.people.snapshot().is_empty());
     assert_eq!((held.len(), held[0].samples), (1, 0));
+}
+
+/// The first reload sees the store before a second change and would finish after it, if a second one could start.
+#[tokio::test]
+async fn a_slow_reload_never_replaces_a_newer_snapshot() {
+    let fixture = fixture();
+    let (proceed, gate) = std::sync::mpsc::sync_channel(1);
+    let store = Stalling { inner: fixture.store.clone(), gate: Mutex::new(gate), stalls: AtomicBool::new(false) };
+    let store = Arc::new(store);
+    let people = People::open(store.clone(), &manifest()).unwrap();
+    store.stalls.store(true, Ordering::SeqCst);
+    let first = people.create("anna", PersonChange::default());
+    let second = async {
+        people.create("bert", PersonChange::default()).await.unwrap();
+        proceed.try_send(()).unwrap_or_default();
+    };
+    tokio::join!(async { first.await.unwrap() }, second);
+    assert_eq!(people.snapshot().len(), 2);
+}
+
+/// A store whose next list of people is handed out late: when told to, or after a while.
+struct Stalling {
+    inner: Arc<SqliteStore>,
+    gate: Mutex<std::sync::mpsc::Receiver<()>>,
+    stalls: AtomicBool,
+}
+
+impl Store for Stalling {
+    fn people(&self) -> Result<Vec<Person>, StoreError> {
+        let people = self.inner.people();
+        if self.stalls.swap(false, Ordering::SeqCst) {
+            self.gate.lock().unwrap().recv_timeout(Duration::from_millis(300)).unwrap_or_default();
+        }
+        people
+    }
+
+    fn samples(&self) -> Result<Vec<Sample>, StoreError> {
+        self.inner.samples()
+    }
+
+    fn create_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
+        self.inner.create_person(id, change, now_ms)
+    }
+
+    fn update_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
+        self.inner.update_person(id, change, now_ms)
+    }
+
+    fn enrol(&self, id: &str, change: &PersonChange, new: &SampleFeatures, now_ms: i64) -> Result<Person, StoreError> {
+        self.inner.enrol(id, change, new, now_ms)
+    }
+
+    fn delete_person(&self, id: &str) -> Result<(), StoreError> {
+        self.inner.delete_person(id)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes()
+    }
 }
 
 #[tokio::test]

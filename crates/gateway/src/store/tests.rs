@@ -90,6 +90,36 @@ fn a_deleted_person_leaves_no_byte_of_a_vector_on_disk() {
     assert_eq!(store.people().unwrap().len(), 1);
 }
 
+#[test]
+fn a_deletion_that_a_reader_keeps_from_cleaning_says_that_traces_remain() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    store.enrol("anna", &PersonChange::default(), &features(0.7), 1).unwrap();
+    let reader = Connection::open(directory.path().join("rollcall.db")).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM people;").unwrap();
+    assert!(matches!(store.delete_person("anna"), Err(StoreError::TracesRemain(_))));
+    assert!(store.people().unwrap().is_empty(), "she is gone from the matching all the same");
+
+    reader.execute_batch("COMMIT").unwrap();
+    assert!(matches!(store.delete_person("anna"), Err(StoreError::NoSuchPerson(_))));
+    assert!(!on_disk(directory.path(), 0.7), "the second deletion cleans");
+}
+
+#[test]
+fn voiceprints_can_be_read_by_their_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = TemporaryDirectory::new();
+    let inner = directory.path().join("data");
+    let store = SqliteStore::open(&inner).unwrap();
+    store.enrol("anna", &PersonChange::default(), &features(0.7), 1).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&inner), 0o700);
+    for entry in std::fs::read_dir(&inner).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
 /// Whether eight bytes of the vector, from any of its quarters, stand in any file of the directory.
 fn on_disk(directory: &Path, seed: f32) -> bool {
     let vector = vector(seed);

@@ -70,3 +70,50 @@ impl Drop for Workshop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("rollcall-workshop-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_file_with_the_wrong_digest_is_not_delivered_and_nothing_is_left_behind() {
+        let home = home("wrong");
+        {
+            let workshop = Workshop::open(&home).unwrap();
+            let made = workshop.write("made", "something else").unwrap();
+            let refused = workshop.deliver(&made, &home.join("models/made"), "the model", "00");
+            assert!(matches!(refused, Err(InstallError::Checksum { what: "the model", .. })));
+        }
+        assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn a_file_with_the_right_digest_replaces_what_was_there() {
+        let home = home("right");
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let destination = home.join("models/made");
+        {
+            let workshop = Workshop::open(&home).unwrap();
+            for text in ["abd", "abc"] {
+                let made = workshop.write("made", text).unwrap();
+                assert_eq!(workshop.deliver(&made, &destination, "the model", abc).is_ok(), text == "abc");
+            }
+        }
+        assert_eq!(fs::read_to_string(&destination).unwrap(), "abc");
+        fs::remove_dir_all(&home).unwrap();
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_made_is_named() {
+        let file = home("file");
+        fs::write(&file, "in the way").unwrap();
+        let error = Workshop::open(&file).err().unwrap().to_string();
+        assert!(error.contains(file.to_str().unwrap()), "{error}");
+        fs::remove_file(&file).unwrap();
+    }
+}

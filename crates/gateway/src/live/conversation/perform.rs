@@ -75,11 +75,8 @@ impl Conversation {
     }
 
     fn judge_again(&mut self, ctx: &mut Context<Self>) {
-        let galleries: Vec<_> = self
-            .lanes
-            .iter()
-            .map(|(lane, link)| (*lane, self.service.gallery(link.people.as_deref())))
-            .collect();
+        let galleries: Vec<_> =
+            self.lanes.iter().map(|(lane, link)| (*lane, self.service.gallery(link.people.as_deref()))).collect();
         self.step(ctx, |core, _, out| {
             for (lane, gallery) in galleries {
                 core.handle_gallery(lane, gallery, out);

@@ -90,7 +90,10 @@ impl Socket {
         }
         let taken = lineage.take((self.id.clone(), ctx.address()), key, self.service.ids.next("resume-"));
         if let Some(predecessor) = &taken.predecessor {
-            #[expect(clippy::disallowed_methods, reason = "a lost message would leave two sockets on one lane; one a start")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a lost message would leave two sockets on one lane; one a start"
+            )]
             predecessor.do_send(TakenOver);
         }
         Ok((lineage, taken))
@@ -131,7 +134,11 @@ impl Socket {
         refusals.into_iter().for_each(|refused| self.refuse(refused));
         // Closed: the conversation was lost, and what the ring holds is offered again to the next one.
         if let Err(SendError::Full(_)) = sent {
-            self.refuse(Refused::whole("busy", Refusal::Capacity, "this conversation is busy; send these segments again"));
+            self.refuse(Refused::whole(
+                "busy",
+                Refusal::Capacity,
+                "this conversation is busy; send these segments again",
+            ));
         }
     }
 
@@ -307,13 +314,7 @@ async fn move_over(
     enter(service, socket, entry, hand_over).await
 }
 
-async fn leave(
-    service: &Service,
-    from: &ConversationKey,
-    lane: LaneId,
-    generation: Generation,
-    why: Left,
-) -> HandOver {
+async fn leave(service: &Service, from: &ConversationKey, lane: LaneId, generation: Generation, why: Left) -> HandOver {
     let Some(conversation) = service.registry.find(from) else { return HandOver::default() };
     conversation.send(Leave { lane, generation, why }).await.unwrap_or_default()
 }

@@ -41,13 +41,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(
-        service: Arc<Service>,
-        socket: &str,
-        start: Start,
-        lineage: Arc<Lineage>,
-        place: Place,
-    ) -> Self {
+    pub(super) fn new(service: Arc<Service>, socket: &str, start: Start, lineage: Arc<Lineage>, place: Place) -> Self {
         let rate = Rate::new(start.audio.sample_rate);
         let capacity = rate.samples_in(service.settings.sockets.ring);
         let scope = start.scope.unwrap_or_else(|| format!("{socket}:0"));
@@ -144,9 +138,10 @@ impl Live {
             };
             Refused::field(format!("segments[{index}].{field}"), bad.to_string())
         })?;
-        let speaker = self.names.number(&segment.speaker, &scope).map_err(|bad: BadName| {
-            Refused::field(format!("segments[{index}].speaker"), bad.to_string())
-        })?;
+        let speaker = self
+            .names
+            .number(&segment.speaker, &scope)
+            .map_err(|bad: BadName| Refused::field(format!("segments[{index}].speaker"), bad.to_string()))?;
         let segment = SegmentId::new(&segment.id);
         Ok(Offer { speaker, scope, window, speech: window.samples(), segment })
     }
@@ -197,7 +192,8 @@ impl Live {
             }),
             CoreEvent::Failed { speaker, segment, .. } => Some(Event::Error {
                 code: "extraction_failed",
-                message: "a query brought no voiceprint; its attempt and token are spent, the speech is kept".to_owned(),
+                message: "a query brought no voiceprint; its attempt and token are spent, the speech is kept"
+                    .to_owned(),
                 field: None,
                 speaker: Some(speaker.0),
                 label: self.label(speaker),
@@ -239,7 +235,10 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.lineage.leave(&self.socket, self.service.clock.now());
         let leave = Leave { lane: self.lane(), generation: self.generation, why: Left::Gone };
-        #[expect(clippy::disallowed_methods, reason = "a lost message would leak a lane with its leases; one a socket")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a lost message would leak a lane with its leases; one a socket"
+        )]
         self.conversation.do_send(leave);
     }
 }

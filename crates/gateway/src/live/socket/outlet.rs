@@ -70,8 +70,7 @@ impl Outlet {
 impl Outflow {
     /// The next thing to send; `None` when the socket has ended. An overflow goes before everything that waits.
     pub async fn next(&mut self) -> Option<Outbound> {
-        const TOO_SLOW: Outbound =
-            Outbound::Close { code: 1008, reason: "too slow: events were not read in time" };
+        const TOO_SLOW: Outbound = Outbound::Close { code: 1008, reason: "too slow: events were not read in time" };
         if self.overflow.happened.load(Ordering::SeqCst) {
             return Some(TOO_SLOW);
         }

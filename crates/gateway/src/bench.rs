@@ -1,0 +1,5 @@
+//! The measurements behind the numbers in the README. Each returns a report that prints as a table or as JSON; none
+//! prints anything itself.
+
+pub mod queue;
+pub mod sockets;

@@ -1,0 +1,131 @@
+//! `rollcall bench`: the measurements that the README quotes, each printed as a table or as one JSON object.
+//!
+//! What is measured, and how, is [`crate::bench`]'s and the worker's; here are the arguments and the printing.
+
+use std::fmt::Display;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use gpu_worker::bench::BenchError;
+use gpu_worker::onnx::Model;
+use gpu_worker::{runtime, scripted};
+use serde::Serialize;
+
+use super::{CliError, Context, Progress, print};
+use crate::bench::sockets::{self, Plan, SocketsError};
+use crate::engine::EngineError;
+
+/// Arguments of `rollcall bench`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// What an extraction costs, relative to the bare model session
+    Extract(Extract),
+    /// What the service costs with many real-time sockets from a second process
+    Sockets(Sockets),
+}
+
+#[derive(Debug, clap::Args)]
+struct Extract {
+    /// Pairs of runs for each clip length
+    #[arg(long, value_name = "N", default_value = "30")]
+    rounds: NonZeroUsize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// More do not fit in the ports of one loopback address.
+const SOCKETS_MAX: i64 = 20_000;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The load runs here and the server in a child process. It takes the ramp, the time that the rings \
+                        need to fill, and the time measured: 96 s with the defaults.")]
+struct Sockets {
+    /// Real-time sockets at once
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=SOCKETS_MAX))]
+    sockets: u32,
+    /// Seconds of steady state to measure
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    /// Seconds of audio in a socket's ring, as sockets.ring_seconds
+    #[arg(long, value_name = "S")]
+    ring_seconds: Option<f64>,
+    /// Model of the server; left out, `scripted`, whatever the settings say: the service's own cost
+    #[arg(long, value_name = "NAME|DIR")]
+    model: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
+    context.start_logs("warn")?;
+    match &args.what {
+        What::Extract(args) => extract(args, context),
+        What::Sockets(args) => sockets(args, context),
+    }
+}
+
+fn extract(args: &Extract, context: &Context) -> Result<(), CliError> {
+    let (config, home) = (&context.config.extraction, context.home.path());
+    let model = Model::find(&config.model, home).map_err(EngineError::from)?;
+    let runtime = runtime::open(config.runtime.as_deref().map(Path::new), home).map_err(EngineError::from)?;
+    Progress::new().say(&format!("measuring {} with {} rounds a length", model.manifest().name, args.rounds));
+    let report = gpu_worker::bench::extract(runtime, &model, args.rounds)?;
+    let ratios = report.ratios;
+    let peer = ratios.vs_sherpa_onnx.map_or_else(|| "not installed".to_owned(), |ratio| format!("{ratio:.3}"));
+    let mut table = String::from("clip   whole CPU   session CPU   ratio   audio a CPU second\n");
+    for row in &report.rows {
+        table.push_str(&format!(
+            "{:>2} s   {:>6.1} ms   {:>8.1} ms   {:.3}   {:.0} s\n",
+            row.clip_s, row.whole_cpu_ms, row.bare_cpu_ms, row.ratio, row.audio_s_per_cpu_s
+        ));
+    }
+    table.push_str(&format!(
+        "to the bare session {:.3}, to sherpa-onnx {peer}; load average {:.2}\n",
+        ratios.vs_bare_session,
+        report.load_average.unwrap_or(f64::NAN)
+    ));
+    show(args.json, &report, table)
+}
+
+fn sockets(args: &Sockets, context: &Context) -> Result<(), CliError> {
+    let mut config = context.config.clone();
+    config.extraction.model = args.model.clone().unwrap_or_else(|| scripted::NAME.to_owned());
+    if let Some(seconds) = args.ring_seconds {
+        config.sockets.ring_seconds = seconds;
+    }
+    config.validate()?;
+    let binary = std::env::current_exe()
+        .map_err(|error| CliError::failed(format!("this program cannot find itself: {error}")))?;
+    let plan = Plan { sockets: args.sockets, steady: Duration::from_secs(args.seconds), config, binary };
+    let progress = Progress::new();
+    let report = sockets::sockets(&plan, &|step| progress.say(step))?;
+    show(args.json, &report, &report)
+}
+
+fn show(json: bool, report: &impl Serialize, table: impl Display) -> Result<(), CliError> {
+    if json {
+        return print(&format!("{}\n", serde_json::to_string(report).map_err(CliError::failed)?));
+    }
+    print(&table.to_string())
+}
+
+impl From<BenchError> for CliError {
+    fn from(error: BenchError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<SocketsError> for CliError {
+    fn from(error: SocketsError) -> Self {
+        Self::failed(error)
+    }
+}

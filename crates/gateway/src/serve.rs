@@ -1,0 +1,272 @@
+//! The monolith: sockets, schedulers, extraction, people and metrics in one process, from its start to its last
+//! settlement.
+//!
+//! ```text
+//!   start ─▶ listening ─▶ SIGTERM ─▶ draining: new sockets 503, goodbyes, leases settle ─▶ HTTP stops ─▶ end
+//! ```
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::{Server as HttpHandle, ServerHandle};
+use actix_web::{App, HttpServer, web};
+use gpu_worker::turnstile::Turnstile;
+use gpu_worker::{Engine, Manifest};
+use matcher_core::policy::Policy;
+use matcher_core::{Gallery, Limits, PersonId, Print, Role, budget};
+use std::num::{NonZeroU32, NonZeroUsize};
+use telemetry::{StartError, Telemetry};
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::http::{self, Api};
+use crate::listen;
+use crate::live::protocol::Bounds;
+use crate::live::{Arbiters, Clock, Drain, Ids, Registry, Service, Settings, SocketLimits};
+use crate::people::People;
+
+/// A client that still sends while the process ends has this long before its connection is cut.
+const HTTP_SHUTDOWN_SECONDS: u64 = 1;
+
+/// Threads for schedulers: one conversation costs microseconds a message, so two carry thousands.
+const SCHEDULER_THREADS: usize = 2;
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be bound.
+    #[error("cannot listen on {address}: {source}; choose another with --listen")]
+    Bind {
+        /// The address.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The metrics cannot be set up.
+    #[error(transparent)]
+    Telemetry(#[from] StartError),
+    /// The HTTP server failed.
+    #[error("the server failed: {0}")]
+    Server(#[from] io::Error),
+}
+
+/// A running service. Dropping the handle does not stop it; [`Server::drain`] does.
+pub struct Server {
+    address: SocketAddr,
+    service: Arc<Service>,
+    handle: ServerHandle,
+    running: tokio::task::JoinHandle<io::Result<()>>,
+    drain: Duration,
+}
+
+impl Server {
+    /// Starts the service in the current actix system.
+    ///
+    /// # Errors
+    /// When the address cannot be bound, or the metrics cannot be set up.
+    pub fn start(config: &Config, engine: Arc<dyn Engine>, people: People) -> Result<Self, ServeError> {
+        let bind_error = |source| ServeError::Bind { address: config.server.listen.clone(), source };
+        let listener = TcpListener::bind(&config.server.listen).map_err(bind_error)?;
+        let address = listener.local_addr().map_err(bind_error)?;
+        let telemetry = Telemetry::start(env!("CARGO_PKG_VERSION"))?;
+        let settings = settings(config, engine.manifest());
+        let drain = settings.sockets.drain;
+        observe(&telemetry, engine.clone(), people.clone());
+        let service = Arc::new(Service {
+            clock: Clock::start(),
+            turnstile: Turnstile::new(engine.turns_max()),
+            telemetry,
+            people: follow(&people),
+            registry: Registry::default(),
+            settings,
+            ids: Ids::Random,
+            arbiters: Arbiters::pool(SCHEDULER_THREADS),
+            engine: engine.clone(),
+        });
+        let http = http_server(listener, service.clone(), Api::new(people, engine))?;
+        let handle = http.handle();
+        Ok(Self { address, service, handle, running: actix_web::rt::spawn(http), drain })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What its actors share.
+    #[must_use]
+    pub const fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Refuses new sockets, says goodbye to the open ones, waits until every reservation is settled, and stops.
+    ///
+    /// # Errors
+    /// When the HTTP server failed.
+    pub async fn drain(self) -> Result<(), ServeError> {
+        let registry = &self.service.registry;
+        registry.begin_draining();
+        for socket in registry.sockets() {
+            // A socket whose mailbox is full or gone is cut with the HTTP server.
+            socket.try_send(Drain).ok();
+        }
+        let accounts = self.service.telemetry.accounts().clone();
+        let settled = async {
+            while registry.socket_count() > 0 || accounts.books().open > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        if tokio::time::timeout(self.drain.mul_f64(0.6), settled).await.is_err() {
+            tracing::warn!(open = accounts.books().open, "the drain time passed; what is still open settles as failed");
+        }
+        self.handle.stop(true).await;
+        self.running.await.map_err(io::Error::other)??;
+        Ok(())
+    }
+}
+
+fn http_server(listener: TcpListener, service: Arc<Service>, api: Api) -> io::Result<HttpHandle> {
+    let service = web::Data::from(service);
+    let api = web::Data::new(api);
+    let workers = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 4).max(1));
+    let app = move || {
+        App::new()
+            .app_data(service.clone())
+            .app_data(api.clone())
+            .service(http::resource("/v1/listen", "GET").route(web::get().to(listen::listen)))
+            .service(http::resource("/readyz", "GET").route(web::get().to(http::status::readyz)))
+            .service(http::resource("/metrics", "GET").route(web::get().to(http::status::metrics)))
+            .service(http::resource("/v1/conversations", "GET").route(web::get().to(http::conversations::list)))
+            .service(http::resource("/v1/conversations/{id}", "GET").route(web::get().to(http::conversations::show)))
+            .configure(http::configure)
+    };
+    let server = HttpServer::new(app)
+        .on_connect(listen::remember)
+        .workers(workers)
+        .h1_allow_half_closed(false)
+        .shutdown_timeout(HTTP_SHUTDOWN_SECONDS)
+        .disable_signals()
+        .listen(listener)?;
+    Ok(server.run())
+}
+
+/// The gallery of everyone who has a print, kept up to date.
+fn follow(people: &People) -> watch::Receiver<Gallery> {
+    let mut changes = people.on_change();
+    let (sender, gallery) = watch::channel(gallery(people));
+    let people = people.clone();
+    actix_web::rt::spawn(async move {
+        while changes.changed().await.is_ok() && sender.send(self::gallery(&people)).is_ok() {}
+    });
+    gallery
+}
+
+/// The enrolled people as the core knows them.
+#[must_use]
+pub fn gallery(people: &People) -> Gallery {
+    let snapshot = people.snapshot();
+    let prints = snapshot.iter().filter_map(|person| {
+        Some(Print {
+            person: PersonId::new(&person.id),
+            name: person.name.as_str().into(),
+            role: if person.is_owner { Role::Owner } else { Role::Person },
+            embedding: person.print.clone()?,
+        })
+    });
+    Gallery::new(prints.collect())
+}
+
+/// Levels that are asked for at every scrape.
+fn observe(telemetry: &Telemetry, engine: Arc<dyn Engine>, people: People) {
+    telemetry.metrics().before_scrape(move |levels| {
+        let health = engine.health();
+        levels.workers_up.set(health.workers_up as u64);
+        levels.workers.set(health.workers as u64);
+        levels.worker_restarts.set(health.restarts);
+        levels.people.set(people.snapshot().len() as u64);
+        levels.store_bytes.set(people.size_bytes());
+    });
+}
+
+/// The configuration, with the model's distances, as the live path uses it.
+#[must_use]
+pub fn settings(config: &Config, manifest: &Manifest) -> Settings {
+    let manifest = config.matching.over(manifest);
+    let sockets = &config.sockets;
+    Settings {
+        limits: limits(config),
+        policy: policy(&manifest),
+        levels: manifest.levels,
+        budget: budget_limits(config),
+        sockets: SocketLimits {
+            frame_bytes: size(sockets.frame_bytes),
+            text_bytes: size(sockets.text_bytes),
+            outbound_events: size(sockets.outbound_events),
+            ring: Duration::from_secs_f64(sockets.ring_seconds),
+            idle: Duration::from_secs_f64(sockets.idle_seconds),
+            drain: Duration::from_secs_f64(sockets.drain_seconds),
+            bounds: Bounds { id_bytes: size(sockets.id_bytes), segments: size(sockets.segments_per_message) },
+        },
+        sockets_max: size(sockets.sockets_max),
+        conversations_max: size(sockets.conversations_max),
+    }
+}
+
+/// The model's distances as the core wants them.
+#[must_use]
+pub fn policy(manifest: &Manifest) -> Policy {
+    Policy {
+        threshold: manifest.threshold,
+        margin: manifest.margin,
+        near_miss_bound: manifest.near_miss_bound,
+        near_owner_bound: manifest.near_owner_bound,
+        grouping: manifest.grouping,
+    }
+}
+
+/// The scheduler's limits.
+#[must_use]
+pub fn limits(config: &Config) -> Limits {
+    let (queue, matching, sockets) = (&config.queue, &config.matching, &config.sockets);
+    Limits {
+        lanes_max: count(sockets.lanes),
+        slots_max: count(queue.slots),
+        ranges_max: count(queue.ranges),
+        slots_of_number_max: count(queue.slots_per_number),
+        voices_max: count(matching.voices),
+        queries_max: count(sockets.queries_per_lane),
+        clips_kept: number(matching.clips_kept),
+        age_override: Duration::from_secs_f64(queue.age_override_seconds),
+        clip_minimum: Duration::from_secs_f64(matching.clip_minimum_seconds),
+        clip_hard_minimum: Duration::from_secs_f64(matching.clip_hard_minimum_seconds),
+        evidence_floor: Duration::from_secs_f64(matching.evidence_seconds),
+        query_max: Duration::from_secs_f64(matching.query_seconds_max),
+        reservation_deadline: Duration::from_secs_f64(config.extraction.reservation_deadline_seconds),
+    }
+}
+
+/// The budget's limits.
+#[must_use]
+pub fn budget_limits(config: &Config) -> budget::Limits {
+    budget::Limits {
+        attempts_max: number(config.budget.voice_attempts),
+        burst: number(config.budget.socket_burst),
+        refill_per_hour: number(config.budget.refill_per_hour),
+        voices_max: number(config.matching.voices),
+    }
+}
+
+fn size(value: u32) -> usize {
+    usize::try_from(value).expect("a usize holds 32 bits on every machine that runs this")
+}
+
+fn count(value: u32) -> NonZeroUsize {
+    NonZeroUsize::new(size(value)).expect("the configuration's ranges begin at one")
+}
+
+fn number(value: u32) -> NonZeroU32 {
+    NonZeroU32::new(value).expect("the configuration's ranges begin at one")
+}

@@ -1,0 +1,43 @@
+//! The exporter's HTTP client: one blocking request at a time, without TLS, on the exporting thread.
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::time::Duration;
+
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use ureq::Agent;
+
+/// A collector answers with a few bytes; what is longer is not an answer to an export.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// A client whose requests take at most its patience.
+#[derive(Debug)]
+pub(super) struct Client(Agent);
+
+impl Client {
+    pub(super) fn new(patience: Duration) -> Self {
+        let config = Agent::config_builder().timeout_global(Some(patience)).http_status_as_error(false);
+        Self(config.build().into())
+    }
+
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (head, body) = request.into_parts();
+        let answer = self.0.run(Request::from_parts(head, body.to_vec()))?;
+        let (head, mut body) = answer.into_parts();
+        let body = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
+        Ok(Response::from_parts(head, body.into()))
+    }
+}
+
+impl HttpClient for Client {
+    // The request runs here and not in the future: the thread has nothing else to do, and no runtime to do it on.
+    fn send_bytes<'client, 'future>(
+        &'client self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'future>>
+    where
+        'client: 'future,
+    {
+        Box::pin(ready(self.send(request)))
+    }
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Installs what this machine lacks, and says nothing about what it has. Runs in seconds when nothing is missing.
+# Usage: setup.sh dev|release, the profile of the binary that installs the model.
+# Everything goes into .rollcall but the few Debian packages, which are installed only where a trial shows them missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+profile=${1:?usage: setup.sh dev|release}
+home=${ROLLCALL_HOME:-$PWD/.rollcall}
+export ROLLCALL_HOME=$home
+# One of these per run at most: a package list from an hour ago is good enough, none at all is not.
+apt_updated=
+
+say() { echo "setup: $*" >&2; }
+
+stop() {
+    say "$*"
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+apt_update_once() {
+    command -v apt-get >/dev/null || stop "this machine has no apt-get; install by hand: $*"
+    [ -n "$apt_updated" ] && return
+    say "refreshing the package lists"
+    as_root apt-get update -qq
+    apt_updated=yes
+}
+
+# What is tried is the ability and not the package: a compiler from elsewhere is as good.
+can_link() {
+    local trial
+    trial=$(mktemp -d)
+    echo 'int main(void) { return 0; }' >"$trial/a.c"
+    gcc -o "$trial/a" "$trial/a.c" 2>/dev/null && "$trial/a"
+    local answer=$?
+    rm -r "$trial"
+    return "$answer"
+}
+
+can_make_venvs() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
+
+install_packages() {
+    local missing=()
+    can_link || missing+=(gcc libc6-dev)
+    can_make_venvs || missing+=(python3 python3-venv)
+    [ ${#missing[@]} = 0 ] && return
+    apt_update_once "${missing[@]}"
+    say "installing ${missing[*]}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The package pulls in a whole server's dependencies; the tool inside needs none of them, so it is taken out.
+install_promtool() {
+    [ -x "$home/bin/promtool" ] && return
+    apt_update_once "promtool (from Prometheus), into $home/bin"
+    say "fetching promtool"
+    scripts/deb-unpack.sh "$home/unpacked" prometheus
+    mkdir -p "$home/bin"
+    mv "$home/unpacked/usr/bin/promtool" "$home/bin/promtool"
+    rm -r "$home/unpacked"
+}
+
+install_model() {
+    local flags=(--quiet --locked --package gateway)
+    [ "$profile" = release ] && flags+=(--release)
+    [ -x "target/$([ "$profile" = release ] && echo release || echo debug)/rollcall" ] ||
+        say "building Rollcall ($profile); the first time takes minutes"
+    cargo build "${flags[@]}"
+    cargo run "${flags[@]}" -- model install campplus >&2
+}
+
+install_voices() {
+    scripts/voices.sh --ready && return
+    apt_update_once "the voices of scripts/voices.sh"
+    scripts/voices.sh
+}
+
+mkdir -p "$home"
+install_packages
+install_promtool
+install_model
+install_voices

@@ -1,0 +1,368 @@
+//! The live actors on virtual time: no socket, no thread, no model, and hours in milliseconds.
+//!
+//! [`run`] gives a test a paused clock on one thread, [`World`] the service with a scripted engine, and [`Client`] a
+//! socket actor without a connection. A voice is a *tone*: audio whose samples all have one value, to which the script
+//! gives an answer.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::{Actor, Addr};
+use bytes::Bytes;
+use gateway::live::protocol::Bounds;
+use gateway::live::{
+    Arbiters, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow, Registry,
+    Service, Settings, Snapshot, Socket, SocketLimits, outlet,
+};
+use gpu_worker::turnstile::Turnstile;
+use gpu_worker::{Clip, Engine, Failure, Health, Manifest, Ticket};
+use matcher_core::policy::Policy;
+use matcher_core::{Embedding, Gallery, Limits, PersonId, Print, Role, budget};
+use serde_json::{Value, json};
+use telemetry::Telemetry;
+use tokio::sync::watch;
+
+/// Samples per second of every test's audio.
+pub const RATE: u32 = 16_000;
+
+/// Runs a test on one thread with a paused clock.
+pub fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime on this thread")
+    };
+    actix::System::with_tokio_rt(runtime).block_on(test)
+}
+
+/// A vector at this cosine distance from the owner's print (1, 0).
+pub fn at_distance(distance: f64) -> Vec<f32> {
+    let cosine = 1.0 - distance;
+    vec![cosine as f32, (1.0 - cosine * cosine).sqrt() as f32]
+}
+
+/// What the engine does with a tone.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// Returns this vector.
+    Vector(Vec<f32>),
+    /// Fails like this.
+    Failure(Failure),
+    /// Never answers.
+    Hangs,
+}
+
+#[derive(Default)]
+struct Script {
+    answers: BTreeMap<i16, Vec<Answer>>,
+    takes: Duration,
+    log: Vec<(i16, f64)>,
+}
+
+/// The scripted engine. The last answer of a tone repeats.
+pub struct ScriptedEngine {
+    manifest: Manifest,
+    turns: usize,
+    script: Mutex<Script>,
+}
+
+impl Engine for ScriptedEngine {
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn submit(&self, clip: Clip, patience: Duration) -> Ticket {
+        let tone = clip.pcm.first().copied().unwrap_or(0);
+        let mut script = self.script.lock().expect("no test panics while it holds the script");
+        script.log.push((tone, clip.seconds()));
+        let takes = script.takes;
+        let answers = script.answers.entry(tone).or_insert_with(|| vec![Answer::Vector(at_distance(0.95))]);
+        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+        Box::pin(async move {
+            if matches!(answer, Answer::Hangs) {
+                tokio::time::sleep(patience + Duration::from_secs(3600)).await;
+            }
+            tokio::time::sleep(takes).await;
+            match answer {
+                Answer::Vector(vector) => Embedding::of_size(&vector, 2).map_err(Failure::from),
+                Answer::Failure(failure) => Err(failure),
+                Answer::Hangs => Err(Failure::DeadlinePassed),
+            }
+        })
+    }
+
+    fn health(&self) -> Health {
+        Health { workers_up: 1, workers: 1, restarts: 0, trouble: None }
+    }
+
+    fn turns_max(&self) -> usize {
+        self.turns
+    }
+}
+
+/// The service without a network.
+pub struct World {
+    /// What the actors share.
+    pub service: Arc<Service>,
+    engine: Arc<ScriptedEngine>,
+    people: watch::Sender<Gallery>,
+}
+
+/// The distances of the decision tests.
+pub fn policy() -> Policy {
+    Policy { threshold: 0.65, margin: 0.10, near_miss_bound: 0.70, near_owner_bound: 0.75, grouping: 0.50 }
+}
+
+/// The owner at (1, 0), and Sarah at (0, 1) if wanted.
+pub fn gallery(with_sarah: bool) -> Gallery {
+    let print = |id: &str, name: &str, role, vector: &[f32]| Print {
+        person: PersonId::new(id),
+        name: name.into(),
+        role,
+        embedding: Embedding::new(vector).expect("a unit vector"),
+    };
+    let mut prints = vec![print("user", "User", Role::Owner, &[1.0, 0.0])];
+    if with_sarah {
+        prints.push(print("p1", "Sarah", Role::Person, &[0.0, 1.0]));
+    }
+    Gallery::new(prints)
+}
+
+impl World {
+    /// An engine that runs `turns` queries at once, for the owner alone.
+    pub fn new(turns: usize) -> Self {
+        Self::with(turns, |_| {})
+    }
+
+    /// As [`World::new`], with other settings.
+    pub fn with(turns: usize, change: impl FnOnce(&mut Settings)) -> Self {
+        let manifest = Manifest { dimension: 2, ..gpu_worker::scripted::manifest() };
+        let engine = Arc::new(ScriptedEngine { manifest, turns, script: Mutex::default() });
+        let (people, followed) = watch::channel(gallery(false));
+        let mut settings = settings();
+        change(&mut settings);
+        let service = Arc::new(Service {
+            clock: Clock::start(),
+            engine: engine.clone(),
+            turnstile: Turnstile::new(turns),
+            telemetry: Telemetry::start("test").expect("fresh metrics"),
+            people: followed,
+            registry: Registry::default(),
+            settings,
+            ids: Ids::Counted(AtomicU64::new(0)),
+            arbiters: Arbiters::Current,
+        });
+        Self { service, engine, people }
+    }
+
+    /// What the engine answers to a tone, in order; the last answer repeats.
+    pub fn script(&self, tone: i16, answers: &[Answer]) {
+        self.lock().answers.insert(tone, answers.to_vec());
+    }
+
+    /// How long every query takes from now on.
+    pub fn queries_take(&self, duration: Duration) {
+        self.lock().takes = duration;
+    }
+
+    /// Every query so far: its tone and the seconds of audio it got.
+    pub fn queries(&self) -> Vec<(i16, f64)> {
+        self.lock().log.clone()
+    }
+
+    /// Changes who is enrolled.
+    pub fn enrol(&self, gallery: Gallery) {
+        self.people.send(gallery).expect("the service listens");
+    }
+
+    /// The value of a series in the text exposition.
+    pub fn metric(&self, series: &str) -> f64 {
+        let (_, text) = self.service.telemetry.encode(None);
+        let line = text.lines().find(|line| line.starts_with(series) && line[series.len()..].starts_with(' '));
+        let value = line.and_then(|line| line.rsplit(' ').next()).unwrap_or_else(|| panic!("no series {series}"));
+        value.parse().expect("a sample is a number")
+    }
+
+    /// The whole conversation, if it runs.
+    pub async fn snapshot(&self, conversation: &str) -> Option<ConversationSnapshot> {
+        let key = ConversationKey { account: "local".to_owned(), conversation: conversation.to_owned() };
+        let address = self.service.registry.find(&key)?;
+        address.send(Snapshot).await.ok()
+    }
+
+    /// The only lane of a conversation.
+    pub async fn lane(&self, conversation: &str) -> LaneSnapshot {
+        let mut snapshot = self.snapshot(conversation).await.expect("the conversation runs");
+        assert_eq!(snapshot.lanes.len(), 1, "one lane");
+        snapshot.lanes.remove(0)
+    }
+
+    /// A socket that has started `recording` in `conversation`.
+    pub async fn client(&self, recording: &str, conversation: &str) -> Client {
+        let mut client = self.connect();
+        client.send(start(recording, conversation)).await;
+        let ready = client.event("ready").await;
+        assert_eq!(ready["conversation_id"], conversation);
+        client
+    }
+
+    /// A socket before its `start`.
+    pub fn connect(&self) -> Client {
+        let (outlet, events) = outlet(self.service.settings.sockets.outbound_events);
+        let id = self.service.ids.next("socket-");
+        let socket = Socket::new(self.service.clone(), "local", id.clone(), outlet).start();
+        self.service.registry.admit(&id, socket.clone(), 1000).expect("room for a socket");
+        Client { socket, events, position: 0.0, segments: 0, seen: Vec::new() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Script> {
+        self.engine.script.lock().expect("no test panics while it holds the script")
+    }
+}
+
+fn settings() -> Settings {
+    let limits = Limits::default();
+    Settings {
+        limits,
+        policy: policy(),
+        levels: [0.65, 0.75, 0.85],
+        budget: budget::Limits::default(),
+        sockets: SocketLimits {
+            frame_bytes: 64 << 20,
+            text_bytes: 1 << 20,
+            outbound_events: 4096,
+            ring: Duration::from_secs(60),
+            idle: Duration::from_secs(300),
+            drain: Duration::from_secs(10),
+            bounds: Bounds { id_bytes: 256, segments: 512 },
+        },
+        sockets_max: 1000,
+        conversations_max: 1000,
+    }
+}
+
+/// A `start` message with verbose exits.
+pub fn start(recording: &str, conversation: &str) -> Value {
+    json!({"type": "start", "recording_id": recording, "conversation_id": conversation, "verbose": true,
+           "audio": {"encoding": "pcm_s16le", "sample_rate": RATE, "channels": 1}})
+}
+
+/// A limit of a test.
+pub fn limit(value: u32) -> NonZeroU32 {
+    NonZeroU32::new(value).expect("not zero")
+}
+
+/// A count of a test.
+pub fn count(value: usize) -> NonZeroUsize {
+    NonZeroUsize::new(value).expect("not zero")
+}
+
+/// One stretch of a voice, ready to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch {
+    /// Seconds into the recording.
+    pub start: f64,
+    /// Seconds into the recording.
+    pub end: f64,
+}
+
+/// A socket actor without a connection.
+pub struct Client {
+    /// The actor.
+    pub socket: Addr<Socket>,
+    events: Outflow,
+    position: f64,
+    segments: usize,
+    seen: Vec<Value>,
+}
+
+impl Client {
+    /// Sends one message and lets it be handled.
+    pub async fn send(&self, message: Value) {
+        self.text(&message.to_string()).await;
+    }
+
+    /// Sends one text frame.
+    pub async fn text(&self, text: &str) {
+        self.socket.send(Frame::Text(text.to_owned())).await.expect("the socket lives");
+    }
+
+    /// Sends audio of one tone and says where it lies.
+    pub async fn speak(&mut self, tone: i16, seconds: f64) -> Stretch {
+        let samples = (seconds * f64::from(RATE)).round() as usize;
+        let bytes: Vec<u8> = std::iter::repeat_n(tone.to_le_bytes(), samples).flatten().collect();
+        self.socket.send(Frame::Binary(Bytes::from(bytes))).await.expect("the socket lives");
+        let start = self.position;
+        self.position += seconds;
+        Stretch { start, end: self.position }
+    }
+
+    /// A segment of a stretch, with a fresh id.
+    pub fn segment(&mut self, speaker: u32, stretch: Stretch) -> Value {
+        self.segments += 1;
+        json!({"id": format!("s{}", self.segments), "speaker": speaker, "start": stretch.start, "end": stretch.end})
+    }
+
+    /// Sends segments in one message.
+    pub async fn offer(&self, segments: Vec<Value>) {
+        self.send(json!({"type": "segments", "segments": segments})).await;
+    }
+
+    /// Speaks, offers what was said, and lets everything that follows happen.
+    pub async fn say(&mut self, speaker: u32, tone: i16, seconds: f64) {
+        let stretch = self.speak(tone, seconds).await;
+        let segment = self.segment(speaker, stretch);
+        self.offer(vec![segment]).await;
+        settle().await;
+    }
+
+    /// Every event so far that was not taken yet.
+    pub async fn events(&mut self) -> Vec<Value> {
+        settle().await;
+        let mut events = std::mem::take(&mut self.seen);
+        while let Ok(Some(outbound)) = tokio::time::timeout(Duration::from_millis(1), self.events.next()).await {
+            events.push(parsed(outbound));
+        }
+        events
+    }
+
+    /// The next event of a type; others are kept for [`Client::events`].
+    pub async fn event(&mut self, kind: &str) -> Value {
+        loop {
+            let outbound = tokio::time::timeout(Duration::from_secs(3600), self.events.next()).await;
+            let event = parsed(outbound.ok().flatten().unwrap_or_else(|| panic!("no {kind} event came")));
+            if event["type"] == kind {
+                return event;
+            }
+            self.seen.push(event);
+        }
+    }
+}
+
+fn parsed(outbound: Outbound) -> Value {
+    match outbound {
+        Outbound::Text(text) => serde_json::from_str(&text).expect("an event is JSON"),
+        Outbound::Close { code, reason } => json!({"type": "close", "code": code, "reason": reason}),
+    }
+}
+
+/// Lets everything that is due now happen; a millisecond of virtual time passes.
+pub async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// Lets virtual time pass.
+pub async fn pass(seconds: f64) {
+    tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+}
+
+/// The events of one type.
+pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
