@@ -56,7 +56,7 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     }
     let limits = service.settings.sockets;
     let gate = Gate::new(limits.frame_bytes as u64, limits.text_bytes as u64);
-    let (gated, verdict) = Gated::new(body.into_inner(), gate);
+    let (gated, behind) = Gated::new(body.into_inner(), gate);
     let gated: Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>> = Box::pin(gated);
     let mut gated = actix_web::dev::Payload::from(gated);
     let body = web::Payload::from_request(&request, &mut gated).await.expect("any body is a payload");
@@ -76,7 +76,7 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     let connection = request.conn_data::<Connection>().cloned();
     let (written, done) = oneshot::channel();
     actix_web::rt::spawn(write(session.clone(), outflow, written));
-    let reader = Reader { socket, session, stream, verdict, text_bytes: limits.text_bytes, idle: limits.idle };
+    let reader = Reader { socket, session, stream, behind, text_bytes: limits.text_bytes, idle: limits.idle };
     actix_web::rt::spawn(reader.run(done, connection));
     response
 }
@@ -126,7 +126,7 @@ struct Reader {
     socket: Addr<Socket>,
     session: Session,
     stream: AggregatedMessageStream,
-    verdict: gate::Verdict,
+    behind: gate::Behind,
     text_bytes: usize,
     idle: Duration,
 }
@@ -147,8 +147,7 @@ impl Reader {
         if let Ended::Close(code, reason) = ended {
             close(self.session.clone(), code, reason).await;
         }
-        let drained = async { while self.stream.next().await.is_some_and(|message| message.is_ok()) {} };
-        timeout(LINGER, drained).await.ok();
+        timeout(LINGER, self.behind.discard()).await.ok();
         if let Some(connection) = connection {
             connection.shut();
         }
@@ -197,14 +196,14 @@ impl Reader {
                 return Some(Ended::Close(code, ""));
             }
             Some(Err(error)) => return Some(self.broken(&error)),
-            None if self.verdict.is_too_long() => return Some(self.broken(&ProtocolError::Overflow)),
+            None if self.behind.is_too_long() => return Some(self.broken(&ProtocolError::Overflow)),
             None => return Some(Ended::Over),
         };
         self.socket.send(frame).await.err().map(|_| Ended::Over)
     }
 
     fn broken(&self, error: &ProtocolError) -> Ended {
-        let code = if self.verdict.is_too_long() { Some(CloseCode::Size) } else { close_code(error) };
+        let code = if self.behind.is_too_long() { Some(CloseCode::Size) } else { close_code(error) };
         code.map_or(Ended::Over, |code| Ended::Close(code, "protocol violation"))
     }
 }

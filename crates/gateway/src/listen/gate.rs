@@ -1,7 +1,7 @@
 //! A bound on memory before a frame is buffered: the gate reads the length that a frame declares, and cuts at the
 //! header when it is too long. The library behind it would collect the whole frame first and refuse it then.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 
 /// A frame declares more than it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,27 +94,43 @@ fn declared(bytes: &[u8; 10], have: usize) -> Option<u64> {
     }
 }
 
-/// Whether the gate has cut.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Verdict(Rc<Cell<bool>>);
+/// What the reader of a gated stream knows of it beside its frames.
+#[derive(Clone, Default)]
+pub(super) struct Behind(Rc<Shared>);
 
-impl Verdict {
+#[derive(Default)]
+struct Shared {
+    is_too_long: Cell<bool>,
+    body: RefCell<Option<Payload>>,
+}
+
+impl Behind {
+    /// Whether the gate has cut.
     pub(super) fn is_too_long(&self) -> bool {
-        self.0.get()
+        self.0.is_too_long.get()
+    }
+
+    /// Reads on to the end of the connection and keeps nothing. Bytes that nobody reads would reset the connection
+    /// when it ends, and our close frame might be lost with it.
+    pub(super) async fn discard(&self) {
+        // Taken out: nothing behind the gate is to see another byte.
+        let body = self.0.body.take();
+        if let Some(mut body) = body {
+            while body.next().await.is_some_and(|chunk| chunk.is_ok()) {}
+        }
     }
 }
 
 /// A request body behind the gate.
 pub(super) struct Gated {
-    body: Payload,
     gate: Gate,
-    verdict: Verdict,
+    behind: Behind,
 }
 
 impl Gated {
-    pub(super) fn new(body: Payload, gate: Gate) -> (Self, Verdict) {
-        let verdict = Verdict::default();
-        (Self { body, gate, verdict: verdict.clone() }, verdict)
+    pub(super) fn new(body: Payload, gate: Gate) -> (Self, Behind) {
+        let behind = Behind(Rc::new(Shared { is_too_long: Cell::new(false), body: RefCell::new(Some(body)) }));
+        (Self { gate, behind: behind.clone() }, behind)
     }
 }
 
@@ -122,17 +138,19 @@ impl Stream for Gated {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.verdict.is_too_long() {
+        if self.behind.is_too_long() {
             return Poll::Ready(None);
         }
-        let chunk = match Pin::new(&mut self.body).poll_next(context) {
-            Poll::Ready(Some(Ok(chunk))) => chunk,
-            other @ (Poll::Ready(_) | Poll::Pending) => return other,
+        let polled = self.behind.0.body.borrow_mut().as_mut().map(|body| Pin::new(body).poll_next(context));
+        let chunk = match polled {
+            Some(Poll::Ready(Some(Ok(chunk)))) => chunk,
+            Some(other @ (Poll::Ready(_) | Poll::Pending)) => return other,
+            None => return Poll::Ready(None),
         };
         if self.gate.look(&chunk).is_ok() {
             return Poll::Ready(Some(Ok(chunk)));
         }
-        self.verdict.0.set(true);
+        self.behind.0.is_too_long.set(true);
         Poll::Ready(None)
     }
 }

@@ -279,7 +279,9 @@ impl Actor for Conversation {
         )]
         let wake = move |turn: Turn| address.do_send(Granted(turn));
         self.turn_key = Some(self.service.turnstile.subscribe(Arc::new(wake)));
-        self.watch_people(ctx);
+        let mut people = self.service.people.clone();
+        people.mark_unchanged();
+        self.follow_people(people, ctx);
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {

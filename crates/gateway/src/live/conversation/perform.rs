@@ -3,7 +3,8 @@
 
 use actix::prelude::*;
 use matcher_core::budget::Outcome;
-use matcher_core::{Ending, Event, ExitReason, LaneId, Speaker};
+use matcher_core::{Ending, Event, ExitReason, Gallery, LaneId, Speaker};
+use tokio::sync::watch;
 
 use super::Conversation;
 use crate::live::labels;
@@ -63,12 +64,11 @@ impl Conversation {
     }
 
     /// Follows the enrolled people, and judges the evidence again at every change.
-    pub(super) fn watch_people(&self, ctx: &mut Context<Self>) {
-        let mut people = self.service.people.clone();
+    pub(super) fn follow_people(&self, mut people: watch::Receiver<Gallery>, ctx: &mut Context<Self>) {
         let change = async move { people.changed().await.map(|()| people) };
         ctx.spawn(change.into_actor(self).map(|changed, this, ctx| {
-            if changed.is_ok() {
-                this.watch_people(ctx);
+            if let Ok(people) = changed {
+                this.follow_people(people, ctx);
                 this.judge_again(ctx);
             }
         }));
