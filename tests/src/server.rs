@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub const STOP_MAX: Duration = Duration::from_secs(10);
 pub struct Server {
     process: Child,
     address: String,
-    directory: Directory,
+    directory: Arc<Directory>,
 }
 
 impl Server {
@@ -44,7 +44,16 @@ impl Server {
     /// A server with `section.field=value` settings.
     #[must_use]
     pub fn start_with(settings: &[&str]) -> Self {
-        let directory = Directory::new();
+        Self::start_in(Arc::new(Directory::new()), settings)
+    }
+
+    /// Another server with the same store, after this one has ended.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::start_in(self.directory.clone(), &[])
+    }
+
+    fn start_in(directory: Arc<Directory>, settings: &[&str]) -> Self {
         let log = File::create(directory.file("log")).expect("the test's directory is writable");
         let mut command = Command::new(binary());
         command
@@ -182,7 +191,8 @@ pub fn binary() -> &'static Path {
         if profile.ends_with("release") {
             build.arg("--release");
         }
-        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs this test, so it is there");
+        let built =
+            build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs this test, so it is there");
         assert!(built.success(), "the binary cannot be built");
         profile.join("rollcall")
     })

@@ -65,8 +65,10 @@ fn an_untried_owner_is_examined_before_eighty_updates_of_a_rejector() {
         assert_eq!(attempts(&[lane], 1), 8, "the rejector stays at eight");
         let speaker = of_type(&events, "speaker");
         assert_eq!((&speaker[0]["person_id"], &speaker[0]["status"]), (&json!("user"), &json!("user")));
-        let exit = of_type(&events, "exit");
-        assert_eq!((&exit[0]["speaker"], &exit[0]["cap"]), (&json!(1), &json!("socket")));
+        let denied: Vec<_> =
+            of_type(&events, "exit").into_iter().filter(|exit| exit["reason"] == "embedding_budget").collect();
+        assert_eq!(denied.len(), 1);
+        assert_eq!((&denied[0]["speaker"], &denied[0]["cap"]), (&json!(1), &json!("socket")));
     });
 }
 
@@ -145,7 +147,11 @@ fn a_number_in_work_is_not_dispatched_in_another_scope_or_generation_until_it_en
         client.event("ready").await;
         client.say(3, REJECTOR, 2.0).await;
         client.say(4, OWNER, 2.0).await;
-        assert_eq!(world.queries()[1..], [(OWNER, 2.0)], "the next generation waits, and takes no place from the others");
+        assert_eq!(
+            world.queries()[1..],
+            [(OWNER, 2.0)],
+            "the next generation waits, and takes no place from the others"
+        );
         pass(2.0).await;
         assert_eq!(world.queries()[2..], [(REJECTOR, 2.0)], "released, it runs");
     });
@@ -367,9 +373,8 @@ fn five_endings_are_two_successes_and_three_failures_and_no_token_returns() {
         client.event("ready").await;
         pass(1.0).await;
 
-        let attempts = |outcome: &str| {
-            world.metric(&format!("omi_speaker_id_embedding_attempts_total{{outcome=\"{outcome}\"}}"))
-        };
+        let attempts =
+            |outcome: &str| world.metric(&format!("omi_speaker_id_embedding_attempts_total{{outcome=\"{outcome}\"}}"));
         assert_eq!((attempts("reserved"), attempts("succeeded"), attempts("failed")), (5.0, 2.0, 3.0));
         assert_eq!(world.metric("omi_speaker_id_match_exits_total{reason=\"stale_generation\"}"), 1.0);
         let lane = world.lane("next").await;

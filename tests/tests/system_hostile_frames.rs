@@ -64,7 +64,10 @@ async fn a_neighbour_of_hostile_sockets_goes_on_untouched() {
     neighbour.speak(1, STRANGER, 6.0).await;
     assert_eq!(neighbour.verdict(1).await["status"], "no_match");
     let goodbye = neighbour.stop().await;
-    assert_eq!(goodbye["budget"], json!({"reserved": 2, "succeeded": 2, "failed": 0, "denied": {"voice": 0, "socket": 0, "both": 0}}));
+    assert_eq!(
+        goodbye["budget"],
+        json!({"reserved": 2, "succeeded": 2, "failed": 0, "denied": {"voice": 0, "socket": 0, "both": 0}})
+    );
     let page = server.metrics();
     assert_eq!((page.attempts("reserved"), page.attempts("succeeded")), (2.0, 2.0), "hostile sockets spent nothing");
 }

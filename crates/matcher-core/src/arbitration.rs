@@ -62,33 +62,30 @@ fn owner_distance((index, contender): (usize, &Contender<'_>)) -> Option<(usize,
 
 /// The members of the group that keeps the owner; empty when the first two groups are too close, or on a reservation.
 fn winners(ranked: &[(usize, f64)], contenders: &[Contender<'_>], policy: &Policy, claim: OwnerClaim) -> Vec<usize> {
-    let Some((first, nearest)) = ranked.first().copied() else { return Vec::new() };
+    let Some((_, nearest)) = ranked.first().copied() else { return Vec::new() };
     if claim == OwnerClaim::Reserved {
         return Vec::new();
     }
-    let group = group_of(first, ranked, contenders, policy);
+    let group = nearest_group(ranked, contenders, policy);
     let next = ranked.iter().find(|(index, _)| !group.contains(index));
     let is_clear = next.is_none_or(|(_, distance)| distance - nearest >= policy.margin);
     if is_clear { group } else { Vec::new() }
 }
 
-/// The voices that are one with `first`: in rank order, a scoped voice joins the first group whose every member has
-/// another scope and is near. Unscoped voices stay alone.
-fn group_of(first: usize, ranked: &[(usize, f64)], contenders: &[Contender<'_>], policy: &Policy) -> Vec<usize> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
+/// The voices that are one with the nearest: in rank order, each that is one voice with every member so far. Other groups
+/// need no names: whoever is not in this one stands against it.
+fn nearest_group(ranked: &[(usize, f64)], contenders: &[Contender<'_>], policy: &Policy) -> Vec<usize> {
+    let mut group: Vec<usize> = Vec::new();
     for (index, _) in ranked {
-        let joins = |group: &&mut Vec<usize>| {
-            group.iter().all(|member| match (contenders.get(*member), contenders.get(*index)) {
-                (Some(member), Some(newcomer)) => is_one_voice(member, newcomer, policy),
-                _ => false,
-            })
-        };
-        match groups.iter_mut().find(joins) {
-            Some(group) => group.push(*index),
-            None => groups.push(vec![*index]),
+        let joins = group.iter().all(|member| match (contenders.get(*member), contenders.get(*index)) {
+            (Some(member), Some(newcomer)) => is_one_voice(member, newcomer, policy),
+            _ => false,
+        });
+        if joins {
+            group.push(*index);
         }
     }
-    groups.into_iter().find(|group| group.contains(&first)).unwrap_or_default()
+    group
 }
 
 fn is_one_voice(a: &Contender<'_>, b: &Contender<'_>, policy: &Policy) -> bool {

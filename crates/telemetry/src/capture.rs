@@ -106,6 +106,9 @@ impl Capture {
     /// Starts capturing what this thread logs, at every level.
     #[must_use = "the capture ends when it is dropped"]
     pub fn on_this_thread() -> Self {
+        // With a single subscriber in the process, tracing asks whichever thread first reaches an event whether anyone
+        // listens, and caches "nobody" for all. A second one, that hears nothing, makes it ask everyone.
+        tracing::subscriber::set_global_default(tracing_subscriber::registry()).ok();
         let layer = Layer::default();
         let subscriber = tracing_subscriber::registry().with(layer.clone());
         Self { layer, _until_dropped: tracing::subscriber::set_default(subscriber) }

@@ -75,9 +75,10 @@ pub enum QueueError {
 /// # Errors
 /// When the system does not tell a process's memory, or the plan measures nothing.
 pub fn measure(plan: &Plan) -> Result<QueueReport, QueueError> {
-    // Memory first: what the other measurements leave behind would be used again and hide it.
-    let bytes_per_conversation = bytes_of_each(plan.conversations, || Load::new().with_ranges(load::FEW))?;
-    let bytes_worst_case = bytes_of_each(plan.worst_conversations, || Load::new().with_evidence().with_ranges(load::MOST))?;
+    let (ordinary, bytes_per_conversation) = held(plan.conversations, || Load::new().with_ranges(load::FEW))?;
+    let worst = || Load::new().with_evidence().with_ranges(load::MOST);
+    let (worst, bytes_worst_case) = held(plan.worst_conversations, worst)?;
+    drop((ordinary, worst));
     let mut load = Load::new().with_ranges(load::FEW);
     let offers_per_s = per_second(plan.time, || load.update_all());
     let dispatches_per_s = per_second(plan.time, || load.query_all());
@@ -104,12 +105,14 @@ fn per_second(time: Duration, mut round: impl FnMut() -> u64) -> f64 {
     done as f64 / started.elapsed().as_secs_f64()
 }
 
-fn bytes_of_each<T>(count: u32, make: impl Fn() -> T) -> Result<u64, QueueError> {
+/// So many of something, and the memory of each. They are handed on, because memory that is given back is used again by
+/// the next measurement and hides it.
+fn held<T>(count: u32, make: impl Fn() -> T) -> Result<(Vec<T>, u64), QueueError> {
     let before = resident_bytes()?;
-    let all: Vec<T> = (0..count).map(|_| make()).collect();
+    let all = (0..count).map(|_| make()).collect();
     let grown = resident_bytes()?.saturating_sub(before);
-    drop(all);
-    grown.checked_div(u64::from(count)).ok_or(QueueError::NoConversations)
+    let each = grown.checked_div(u64::from(count)).ok_or(QueueError::NoConversations)?;
+    Ok((all, each))
 }
 
 fn resident_bytes() -> Result<u64, QueueError> {

@@ -79,7 +79,7 @@ impl Load {
                 let first = self.timeline.range().expect("the ring is full").start().0;
                 let offer = self.offer(speaker, window(first + clip * 3 * HERTZ, 2 * HERTZ));
                 self.handle(vec![offer]);
-                self.query();
+                self.query().expect("a voice with two new seconds is queued");
             }
         }
         self.timeline.handle_samples(RING_SECONDS * HERTZ);
@@ -97,25 +97,30 @@ impl Load {
         u64::from(self.voices)
     }
 
-    /// As many queries as there are slots; each voice queues again at once, so the queue is full for the next.
+    /// As many queries as there are voices. Whoever was examined has talked for three seconds since the last time, and
+    /// queues again at once, so every query chooses from a full queue.
     pub(super) fn query_all(&mut self) -> u64 {
-        for _ in 0..4 {
-            self.update_all();
+        const TALK: u64 = 3 * HERTZ;
+        for _ in 0..self.voices {
+            self.timeline.handle_samples(TALK / u64::from(self.voices));
+            let examined = self.query().expect("the queue is full");
+            let offer = self.offer(examined, window(self.timeline.now().0 - TALK, TALK));
+            self.handle(vec![offer]);
         }
-        (0..self.voices).map(|_| u64::from(self.query())).sum()
+        u64::from(self.voices)
     }
 
-    fn query(&mut self) -> bool {
-        let Some(dispatch) = self.scheduler.poll_dispatch(self.now) else { return false };
+    /// One query, from choosing the slot to the published verdict.
+    fn query(&mut self) -> Option<u32> {
+        let dispatch = self.scheduler.poll_dispatch(self.now)?;
         let request = dispatch.request;
         let selection = self.timeline.pick(&dispatch.fresh, dispatch.needed, dispatch.query_max);
         let selection = selection.expect("the whole ring holds audio");
-        self.scheduler
-            .handle_reserved(request, &selection.spans, selection.samples)
-            .expect("nothing ended this query between");
+        let reserved = self.scheduler.handle_reserved(request, &selection.spans, selection.samples);
+        reserved.expect("nothing ended this query between");
         self.scheduler.handle_extracted(request, self.stranger.clone(), self.now, &mut self.events);
         self.events.clear();
-        true
+        Some(dispatch.speaker.0)
     }
 
     fn pass_second(&mut self) {
