@@ -1,6 +1,6 @@
 """Prints who was recognised when, against the truth, and what it cost.
 
-Usage: rollcall stream … | recognised.py VOICES URL. Reads the client's events, one JSON object a line, and prints the
+Usage: rollcall stream … --speed SPEED | recognised.py VOICES URL SPEED. Reads the client's events, one JSON object a line, and prints the
 verdicts as they come and a table when the conversation is over. Exit status 1 when somebody enrolled was not recognised,
 a wrong person was named, or a stranger was given a name.
 """
@@ -9,6 +9,7 @@ import collections
 import json
 import pathlib
 import sys
+import time
 import urllib.request
 
 # The budget's counters, read back from the server's metrics.
@@ -38,10 +39,13 @@ def number(value, digits=2):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def verdict_line(event):
-    who = event.get("person_name") or event.get("person_id") or "nobody"
+def name(voice):
+    return voice.get("person_name") or voice.get("person_id") or "nobody"
+
+
+def verdict_line(event, at):
     return (
-        f"  {event.get('label', event.get('speaker'))}: {event['status']:<9} {who:<10} "
+        f"  at {at:5.1f} s  {event.get('label', event.get('speaker'))}: {event['status']:<9} {name(event):<10} "
         f"distance {number(event.get('distance'))}, evidence {number(event.get('evidence_seconds'), 1)} s"
     )
 
@@ -55,8 +59,8 @@ def judged(person, voice):
     return f"WRONG: {person}" if named else f"MISSED: {person}"
 
 
-def table(expected, voices):
-    """One row a voice; returns the rows and whether all of them are right."""
+def table(expected, voices, told):
+    """One row a voice; returns the rows and whether all of them are right. `told` is when the client heard of it."""
     heard = {voice.get("label"): voice for voice in voices}
     rows, all_right = [], True
     for label, (person, seconds) in sorted(expected.items()):
@@ -65,9 +69,9 @@ def table(expected, voices):
         all_right = all_right and verdict.startswith("right")
         rows.append((
             label,
-            voice.get("person_name") or voice.get("person_id") or "nobody",
+            name(voice),
             voice.get("status", "unheard"),
-            number(voice.get("decided_at"), 1),
+            number(voice.get("decided_at", told.get(label)), 1),
             number(voice.get("distance")),
             number(voice.get("runner_up_distance")),
             str(voice.get("attempts", "-")),
@@ -103,20 +107,30 @@ def print_metrics(url):
             print(f"  {line}")
 
 
-def main(voices, url):
-    expected = truth(pathlib.Path(voices))
-    goodbye = None
+def listen(speed):
+    """Prints verdicts as they come; returns the goodbye, and when the client was told of each voice's last verdict, in
+    seconds of the conversation."""
+    started, told = None, {}
     for line in sys.stdin:
         event = json.loads(line)
-        if event["type"] == "speaker":
-            print(verdict_line(event), flush=True)
-        elif event["type"] == "error":
+        kind = event["type"]
+        if kind == "ready":
+            started = time.monotonic()
+        elif kind == "speaker":
+            at = (time.monotonic() - started) * speed
+            told[event.get("label")] = at
+            print(verdict_line(event, at), flush=True)
+        elif kind == "error":
             print(f"  error {event.get('code')}: {event.get('message')}", flush=True)
-        elif event["type"] == "goodbye":
-            goodbye = event
-    if goodbye is None:
-        sys.exit("the stream ended without a goodbye")
-    rows, all_right = table(expected, goodbye["voices"])
+        elif kind == "goodbye":
+            return event, told
+    sys.exit("the stream ended without a goodbye")
+
+
+def main(voices, url, speed):
+    expected = truth(pathlib.Path(voices))
+    goodbye, told = listen(float(speed))
+    rows, all_right = table(expected, goodbye["voices"], told)
     print()
     print_table(rows)
     print()

@@ -19,7 +19,12 @@ stop() {
 }
 
 as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        command -v sudo >/dev/null || stop "this needs root, and there is no sudo; run it as root: $*"
+        sudo "$@"
+    fi
 }
 
 apt_update_once() {
@@ -70,7 +75,8 @@ install_model() {
     [ -x "target/$([ "$profile" = release ] && echo release || echo debug)/rollcall" ] ||
         say "building Rollcall ($profile); the first time takes minutes"
     cargo build "${flags[@]}"
-    cargo run "${flags[@]}" -- model install campplus >&2
+    # Its progress is on standard error; where the parts lie is of no interest here.
+    cargo run "${flags[@]}" -- model install campplus >/dev/null
 }
 
 install_voices() {

@@ -4,11 +4,12 @@
 //! socket actor without a connection. A voice is a *tone*: audio whose samples all have one value, to which the script
 //! gives an answer.
 
-use std::collections::BTreeMap;
+mod engine;
+
 use std::future::Future;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::{Actor, Addr};
@@ -18,13 +19,16 @@ use gateway::live::{
     Arbiters, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow, Registry,
     Service, Settings, Snapshot, Socket, SocketLimits, outlet,
 };
+use gpu_worker::Engine as _;
 use gpu_worker::turnstile::Turnstile;
-use gpu_worker::{Clip, Engine, Failure, Health, Manifest, Ticket};
 use matcher_core::policy::Policy;
 use matcher_core::{Embedding, Gallery, Limits, PersonId, Print, Role, budget};
 use serde_json::{Value, json};
 use telemetry::Telemetry;
 use tokio::sync::watch;
+
+use engine::ScriptedEngine;
+pub use engine::{Answer, Query};
 
 /// Samples per second of every test's audio.
 pub const RATE: u32 = 16_000;
@@ -45,66 +49,6 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
 pub fn at_distance(distance: f64) -> Vec<f32> {
     let cosine = 1.0 - distance;
     vec![cosine as f32, (1.0 - cosine * cosine).sqrt() as f32]
-}
-
-/// What the engine does with a tone.
-#[derive(Debug, Clone)]
-pub enum Answer {
-    /// Returns this vector.
-    Vector(Vec<f32>),
-    /// Fails like this.
-    Failure(Failure),
-    /// Never answers.
-    Hangs,
-}
-
-#[derive(Default)]
-struct Script {
-    answers: BTreeMap<i16, Vec<Answer>>,
-    takes: Duration,
-    log: Vec<(i16, f64)>,
-}
-
-/// The scripted engine. The last answer of a tone repeats.
-pub struct ScriptedEngine {
-    manifest: Manifest,
-    turns: usize,
-    script: Mutex<Script>,
-}
-
-impl Engine for ScriptedEngine {
-    fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    fn submit(&self, clip: Clip, patience: Duration) -> Ticket {
-        // The middle, because a time that was rounded to a sample may cut one of the stretch before.
-        let tone = clip.pcm.get(clip.pcm.len() / 2).copied().unwrap_or(0);
-        let mut script = self.script.lock().expect("no test panics while it holds the script");
-        script.log.push((tone, clip.seconds()));
-        let takes = script.takes;
-        let answers = script.answers.entry(tone).or_insert_with(|| vec![Answer::Vector(at_distance(0.95))]);
-        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
-        Box::pin(async move {
-            if matches!(answer, Answer::Hangs) {
-                tokio::time::sleep(patience + Duration::from_secs(3600)).await;
-            }
-            tokio::time::sleep(takes).await;
-            match answer {
-                Answer::Vector(vector) => Embedding::of_size(&vector, 2).map_err(Failure::from),
-                Answer::Failure(failure) => Err(failure),
-                Answer::Hangs => Err(Failure::DeadlinePassed),
-            }
-        })
-    }
-
-    fn health(&self) -> Health {
-        Health { workers_up: 1, workers: 1, restarts: 0, trouble: None }
-    }
-
-    fn turns_max(&self) -> usize {
-        self.turns
-    }
 }
 
 /// The service without a network.
@@ -143,15 +87,24 @@ impl World {
 
     /// As [`World::new`], with other settings.
     pub fn with(turns: usize, change: impl FnOnce(&mut Settings)) -> Self {
-        let manifest = Manifest { dimension: 2, ..gpu_worker::scripted::manifest() };
-        let engine = Arc::new(ScriptedEngine { manifest, turns, script: Mutex::default() });
+        // More workers than turns, so that one that hangs is missed by nobody: the real pool replaces it.
+        Self::on(ScriptedEngine::new(usize::MAX, turns), change)
+    }
+
+    /// With as many turns as the real pool of so many workers grants, none of which is replaced when it hangs.
+    pub fn with_workers(workers: usize, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::on(ScriptedEngine::new(workers, workers * 2), change)
+    }
+
+    fn on(engine: ScriptedEngine, change: impl FnOnce(&mut Settings)) -> Self {
+        let engine = Arc::new(engine);
         let (people, followed) = watch::channel(gallery(false));
         let mut settings = settings();
         change(&mut settings);
         let service = Arc::new(Service {
             clock: Clock::start(),
             engine: engine.clone(),
-            turnstile: Turnstile::new(turns),
+            turnstile: Turnstile::new(engine.turns_max()),
             telemetry: Telemetry::start("test").expect("fresh metrics"),
             people: followed,
             registry: Registry::default(),
@@ -164,17 +117,32 @@ impl World {
 
     /// What the engine answers to a tone, in order; the last answer repeats.
     pub fn script(&self, tone: i16, answers: &[Answer]) {
-        self.lock().answers.insert(tone, answers.to_vec());
+        self.engine.script(tone, answers);
     }
 
     /// How long every query takes from now on.
     pub fn queries_take(&self, duration: Duration) {
-        self.lock().takes = duration;
+        self.engine.queries_take(duration);
     }
 
     /// Every query so far: its tone and the seconds of audio it got.
     pub fn queries(&self) -> Vec<(i16, f64)> {
-        self.lock().log.clone()
+        self.engine.log().iter().map(|query| (query.tone, query.seconds)).collect()
+    }
+
+    /// Every query so far, with its times.
+    pub fn log(&self) -> Vec<Query> {
+        self.engine.log()
+    }
+
+    /// Since the start of the world.
+    pub fn now(&self) -> Duration {
+        self.engine.now()
+    }
+
+    /// Workers without a query.
+    pub fn idle_workers(&self) -> usize {
+        self.engine.idle()
     }
 
     /// Changes who is enrolled.
@@ -220,10 +188,6 @@ impl World {
         let socket = Socket::new(self.service.clone(), "local", id.clone(), outlet).start();
         self.service.registry.admit(&id, socket.clone(), 1000).expect("room for a socket");
         Client { socket, events, position: 0.0, segments: 0, seen: Vec::new() }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Script> {
-        self.engine.script.lock().expect("no test panics while it holds the script")
     }
 }
 
@@ -297,7 +261,7 @@ impl Client {
     /// Sends audio of one tone and says where it lies.
     pub async fn speak(&mut self, tone: i16, seconds: f64) -> Stretch {
         let samples = (seconds * f64::from(RATE)).round() as usize;
-        let bytes: Vec<u8> = std::iter::repeat_n(tone.to_le_bytes(), samples).flatten().collect();
+        let bytes = tone.to_le_bytes().repeat(samples);
         self.socket.send(Frame::Binary(Bytes::from(bytes))).await.expect("the socket lives");
         let start = self.position;
         self.position += seconds;

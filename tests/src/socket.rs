@@ -162,6 +162,27 @@ impl Client {
         goodbye
     }
 
+    /// Sends messages as fast as they are taken, and reads at the same time until `answers` events of a type have come.
+    pub async fn converse(self, messages: &[String], kind: &str, answers: usize) {
+        let (mut sink, mut stream) = self.socket.split();
+        let speaking = async {
+            for message in messages {
+                within("sending", sink.send(Message::text(message.clone()))).await.expect("the server reads");
+            }
+        };
+        let reading = async {
+            let mut missing = answers;
+            while missing > 0 {
+                match within(kind, stream.next()).await {
+                    Some(Ok(Message::Text(text))) => missing -= usize::from(is_a(&text, kind)),
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                    other => panic!("{missing} of {answers} {kind} events to come: {other:?}"),
+                }
+            }
+        };
+        tokio::join!(speaking, reading);
+    }
+
     /// Reads to the end of the connection.
     pub async fn end(&mut self) -> End {
         loop {
@@ -177,6 +198,11 @@ impl Client {
     pub async fn try_text(&mut self, text: &str, wait: std::time::Duration) -> bool {
         matches!(timeout(wait, self.socket.send(Message::text(text))).await, Ok(Ok(())))
     }
+}
+
+fn is_a(text: &str, kind: &str) -> bool {
+    let event: Value = serde_json::from_str(text).expect("every event is JSON");
+    event["type"] == kind
 }
 
 /// A `start` message: 16 kHz, 16-bit, with exits told.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rollcall_tests::server::{Server, eventually};
 use rollcall_tests::socket::{Client, End, start};
-use rollcall_tests::sound::{self, OWNER, PERSON, STRANGER};
+use rollcall_tests::sound::{OWNER, PERSON, STRANGER};
 use serde_json::{Value, json};
 
 #[tokio::test]

@@ -50,13 +50,13 @@ fn bytes_that_are_no_fit_sample_are_refused_with_the_reason() {
     assert_eq!(server.post("/v1/people", &json!({"id": "anna"})).status, 201);
     let cut_header = &sound::wav(&sound::tone(OWNER, 3.0))[..30];
     let (short, silence) = (sound::wav(&sound::tone(OWNER, 0.3)), sound::wav(&vec![0; 48_000]));
-    for (bytes, status) in [(&b""[..], 400), (b"notes", 415), (cut_header, 422), (&short, 422), (&silence, 422)] {
+    for (bytes, status) in [(&b""[..], 422), (b"notes", 415), (cut_header, 422), (&short, 422), (&silence, 422)] {
         let answer = sample(&server, bytes);
         assert_eq!(answer.header("content-type"), "application/problem+json", "{}", answer.body);
-        assert!((400..500).contains(&answer.status), "{} instead of about {status}: {}", answer.status, answer.body);
+        assert_eq!(answer.status, status, "{}", answer.body);
         assert!(!answer.json()["detail"].as_str().unwrap_or_default().is_empty(), "{}", answer.body);
     }
-    assert_eq!(server.get("/v1/people/anna").json()["samples"], json!([]));
+    assert_eq!(server.get("/v1/people/anna").json()["samples"], 0);
 }
 
 fn sample(server: &Server, bytes: &[u8]) -> Answer {

@@ -55,7 +55,7 @@ async fn after_traffic_the_books_balance_and_no_id_is_in_any_label() {
     assert_eq!(page.attempts("failed"), 0.0);
     assert!(page.exits("embedding_budget") > 0.0, "something was denied");
     assert_eq!(page.sum("omi_speaker_id_budget_exits_total"), page.exits("embedding_budget"));
-    assert_eq!(page.value("omi_speaker_id_live_decisions_total{target=\"owner\",decision=\"accepted\"}"), 1.0);
+    assert_eq!(page.value("omi_speaker_id_live_decisions_total{decision=\"accepted\",target=\"owner\"}"), 1.0);
     assert!(page.value("rollcall_verdict_seconds_count") >= 1.0);
     for (series, _) in page.samples() {
         assert!(!series.contains("needle"), "{series}");

@@ -6,11 +6,12 @@ use std::time::Duration;
 use rollcall_tests::server::{Server, eventually};
 use rollcall_tests::socket::{Client, End, start};
 use rollcall_tests::sound::{OWNER, STRANGER};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::net::TcpSocket;
 
-/// Answers of a hundred bytes each: more than every buffer between the server and this client holds.
+/// Each asks for as many answers as it has segments: together more than every buffer on the way holds.
 const MESSAGES: usize = 400;
+const SEGMENTS: usize = 256;
 
 #[tokio::test]
 async fn a_client_that_does_not_read_loses_its_socket_and_its_neighbour_goes_on() {
@@ -22,11 +23,9 @@ async fn a_client_that_does_not_read_loses_its_socket_and_its_neighbour_goes_on(
     socket.set_recv_buffer_size(4 << 10).unwrap();
     let mut deaf = Client::connect_on(&server, socket).await;
     deaf.send(&start("deaf", "shared")).await;
-    let refused: Vec<Value> = (0..256).map(|_| json!({"id": "s", "speaker": 0, "start": 2.0, "end": 1.0})).collect();
-    let message = json!({"type": "segments", "segments": refused}).to_string();
     for _ in 0..MESSAGES {
         // The server may close at any of them, and stops reading when it does.
-        if !deaf.try_text(&message, Duration::from_secs(1)).await {
+        if !deaf.try_text(&refused(), Duration::from_secs(1)).await {
             break;
         }
     }
@@ -39,4 +38,17 @@ async fn a_client_that_does_not_read_loses_its_socket_and_its_neighbour_goes_on(
     neighbour.speak(1, STRANGER, 6.0).await;
     assert_eq!(neighbour.verdict(1).await["status"], "no_match");
     assert_eq!(neighbour.stop().await["budget"]["reserved"], 2);
+}
+
+#[tokio::test]
+async fn a_client_that_says_much_at_once_and_reads_is_heard_out() {
+    let server = Server::start();
+    let eager = Client::start(&server, "eager", "eager").await;
+    eager.converse(&vec![refused(); MESSAGES / 10], "error", MESSAGES / 10 * SEGMENTS).await;
+}
+
+/// A message whose segments are all reversed: each is answered by an error.
+fn refused() -> String {
+    let reversed = json!({"id": "s", "speaker": 0, "start": 2.0, "end": 1.0});
+    json!({"type": "segments", "segments": vec![reversed; SEGMENTS]}).to_string()
 }

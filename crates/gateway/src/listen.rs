@@ -1,8 +1,8 @@
 //! The WebSocket endpoint `GET /v1/listen`: a connection on one side, a [`Socket`] actor on the other.
 //!
 //! Owns the handshake, the gate that cuts a frame at its header, pings, time-outs and close codes. What a frame means is
-//! the actor's business. Two tasks a connection: a reader that waits for the actor to take each frame, so that a busy
-//! socket stops reading and TCP pushes back; and a writer whose every send has an end.
+//! the actor's business. Two tasks a connection: a reader that waits for the actor to take each frame, and for the client
+//! to take its answers, so that a busy socket stops reading and TCP pushes back; and a writer whose every send has an end.
 
 mod connection;
 mod gate;
@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::http::problem::Problem;
-use crate::live::{Capacity, Frame, Outbound, Outflow, Service, Socket, outlet};
+use crate::live::{Capacity, Frame, Outbound, Outflow, Room, Service, Socket, outlet};
 use crate::store::LOCAL_ACCOUNT;
 pub use connection::{Connection, remember};
 use gate::{Gate, Gated};
@@ -68,6 +68,7 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
         stream.max_frame_size(limits.frame_bytes).aggregate_continuations().max_continuation_size(limits.frame_bytes);
 
     let (outlet, outflow) = outlet(limits.outbound_events);
+    let room = outlet.room();
     let id = service.ids.next("socket-");
     let socket = Socket::new(service.clone(), LOCAL_ACCOUNT, id.clone(), outlet).start();
     if let Err(full) = registry.admit(&id, socket.clone(), service.settings.sockets_max) {
@@ -76,7 +77,7 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     let connection = request.conn_data::<Connection>().cloned();
     let (written, done) = oneshot::channel();
     actix_web::rt::spawn(write(session.clone(), outflow, written));
-    let reader = Reader { socket, session, stream, behind, text_bytes: limits.text_bytes, idle: limits.idle };
+    let reader = Reader { socket, room, session, stream, behind, text_bytes: limits.text_bytes, idle: limits.idle };
     actix_web::rt::spawn(reader.run(done, connection));
     response
 }
@@ -124,6 +125,7 @@ async fn close(session: Session, code: CloseCode, reason: &str) {
 
 struct Reader {
     socket: Addr<Socket>,
+    room: Room,
     session: Session,
     stream: AggregatedMessageStream,
     behind: gate::Behind,
@@ -199,6 +201,8 @@ impl Reader {
             None if self.behind.is_too_long() => return Some(self.broken(&ProtocolError::Overflow)),
             None => return Some(Ended::Over),
         };
+        // A client that does not read its answers stops here, until the writer's time is up.
+        self.room.wait().await;
         self.socket.send(frame).await.err().map(|_| Ended::Over)
     }
 

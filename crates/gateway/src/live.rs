@@ -31,4 +31,4 @@ pub use names::Names;
 pub use registry::{Capacity, ConversationKey, Lineage, LineageKey, Registry};
 pub use ring::Ring;
 pub use service::{Arbiters, Ids, Service, Settings, SocketLimits};
-pub use socket::{Drain, Frame, Outbound, Outflow, Outlet, Socket, outlet};
+pub use socket::{Drain, Frame, Outbound, Outflow, Outlet, Room, Socket, outlet};

@@ -8,6 +8,7 @@
 //! belong to [`crate::budget`], of which only a mirror of the attempts is kept here, to know the untried.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 use crate::arbitration::{Contender, OwnerClaim, Standing as Arbitrated, arbitrate};
 use crate::embedding::{Centroid, Embedding};
@@ -44,11 +45,19 @@ impl Row {
 #[derive(Debug)]
 struct VoiceRecord {
     evidence: Evidence,
-    row: Option<Row>,
+    /// Boxed, as the records are: most voices of a crowd never reach a verdict, and a map leaves its nodes half empty.
+    row: Option<Box<Row>>,
     identity: Option<Identity>,
     status: Option<Status>,
     segment: Option<SegmentId>,
     last_exit: Option<ExitReason>,
+}
+
+impl VoiceRecord {
+    fn new(clips_kept: NonZeroU32) -> Self {
+        let evidence = Evidence::new(clips_kept);
+        Self { evidence, row: None, identity: None, status: None, segment: None, last_exit: None }
+    }
 }
 
 #[derive(Debug)]
@@ -102,7 +111,7 @@ pub(crate) struct Lane {
     gallery: Gallery,
     scopes: Vec<Scope>,
     queue: SpeakerMatchQueue,
-    voices: BTreeMap<Voice, VoiceRecord>,
+    voices: BTreeMap<Voice, Box<VoiceRecord>>,
     attempts: BTreeMap<Speaker, u32>,
     /// Numbers with a query in work here.
     locked: BTreeSet<Speaker>,
@@ -215,14 +224,7 @@ impl Lane {
             self.scopes.push(scope.clone());
         }
         let clips_kept = self.limits.clips_kept;
-        self.voices.entry(voice).or_insert_with(|| VoiceRecord {
-            evidence: Evidence::new(clips_kept),
-            row: None,
-            identity: None,
-            status: None,
-            segment: None,
-            last_exit: None,
-        });
+        self.voices.entry(voice).or_insert_with(|| Box::new(VoiceRecord::new(clips_kept)));
         Ok(voice)
     }
 
@@ -366,7 +368,7 @@ impl Lane {
         let row = Row::judge(centroid, &self.gallery, &self.policy);
         let decision = row.decision;
         if let Some(record) = self.voices.get_mut(&voice) {
-            record.row = Some(row);
+            record.row = Some(Box::new(row));
         }
         let contended = self.publish(out).contains(&voice);
         out.push(self.decided(voice, &decision, contended));
@@ -376,8 +378,8 @@ impl Lane {
     pub(crate) fn handle_gallery(&mut self, gallery: Gallery, out: &mut Vec<Event>) {
         self.gallery = gallery;
         for record in self.voices.values_mut() {
-            if let Some(row) = record.row.take() {
-                record.row = Some(Row::judge(row.centroid, &self.gallery, &self.policy));
+            if let Some(row) = &mut record.row {
+                **row = Row::judge(row.centroid.clone(), &self.gallery, &self.policy);
             }
         }
         self.publish(out);
@@ -391,7 +393,7 @@ impl Lane {
     /// Arbitrates over all voices and publishes every change in one step. Returns the contended voices.
     fn publish(&mut self, out: &mut Vec<Event>) -> Vec<Voice> {
         let judged: Vec<(Voice, &Row)> =
-            self.voices.iter().filter_map(|(voice, record)| Some((*voice, record.row.as_ref()?))).collect();
+            self.voices.iter().filter_map(|(voice, record)| Some((*voice, record.row.as_deref()?))).collect();
         let contenders: Vec<Contender<'_>> = judged
             .iter()
             .map(|(voice, row)| Contender {

@@ -105,7 +105,8 @@ struct Entry {
 /// See the module's text.
 #[derive(Debug)]
 pub struct SpeakerMatchQueue {
-    entries: BTreeMap<Voice, Entry>,
+    /// Boxed, because a map leaves its nodes half empty, and an entry is large.
+    entries: BTreeMap<Voice, Box<Entry>>,
     slots: usize,
     evicted: u64,
     limits: Limits,
@@ -180,7 +181,7 @@ impl SpeakerMatchQueue {
             if self.entries.len() >= self.limits.voices_max.get() {
                 return Err(ExitReason::VoiceCapacity);
             }
-            self.entries.insert(voice, Entry::default());
+            self.entries.insert(voice, Box::default());
         }
         Ok(())
     }

@@ -54,7 +54,11 @@ impl fmt::Display for QueueReport {
         writeln!(f, "with {slots} slots full, {people} people, voiceprints of {dimension} values, on one core:")?;
         writeln!(f, "updates a second        {:>12.0}", self.offers_per_s)?;
         writeln!(f, "queries a second        {:>12.0}", self.dispatches_per_s)?;
-        writeln!(f, "bytes a conversation    {:>12}   ({slots} slots of 4 ranges, no evidence)", self.bytes_per_conversation)?;
+        writeln!(
+            f,
+            "bytes a conversation    {:>12}   ({slots} slots of 4 ranges, no evidence)",
+            self.bytes_per_conversation
+        )?;
         writeln!(f, "bytes in the worst case {:>12}   (128 voices of 128 ranges and 3 clips)", self.bytes_worst_case)
     }
 }
@@ -118,7 +122,8 @@ fn held<T>(count: u32, make: impl Fn() -> T) -> Result<(Vec<T>, u64), QueueError
 fn resident_bytes() -> Result<u64, QueueError> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|_| QueueError::NoMemoryFigure)?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or(QueueError::NoMemoryFigure)?;
-    let kibibytes: u64 = line.split_whitespace().next().and_then(|n| n.parse().ok()).ok_or(QueueError::NoMemoryFigure)?;
+    let kibibytes: u64 =
+        line.split_whitespace().next().and_then(|n| n.parse().ok()).ok_or(QueueError::NoMemoryFigure)?;
     Ok(kibibytes * 1024)
 }
 

@@ -180,11 +180,8 @@ async fn ramp(plan: &Plan, load: &Rc<Load>) -> Result<Vec<tokio::task::JoinHandl
     for index in 0..plan.sockets {
         tokio::time::sleep_until(started + Duration::from_secs(1) * index / OPENED_PER_S).await;
         let opened = load.open(index).await;
-        let socket = opened.map_err(|source| SocketsError::Load {
-            open: sockets.len(),
-            sockets: plan.sockets,
-            source,
-        })?;
+        let socket =
+            opened.map_err(|source| SocketsError::Load { open: sockets.len(), sockets: plan.sockets, source })?;
         sockets.push(socket);
     }
     Ok(sockets)

@@ -45,8 +45,10 @@ struct Extract {
 const SOCKETS_MAX: i64 = 20_000;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The load runs here and the server in a child process. It takes the ramp, the time that the rings \
-                        need to fill, and the time measured: 96 s with the defaults.")]
+#[command(
+    after_help = "The load runs here and the server in a child process. It takes the ramp, the time that the rings \
+                        need to fill, and the time measured: 96 s with the defaults."
+)]
 struct Sockets {
     /// Real-time sockets at once
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=SOCKETS_MAX))]

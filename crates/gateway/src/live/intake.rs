@@ -57,9 +57,12 @@ impl Intake {
         }
         let whole = frame.len() - frame.len() % size;
         let (frames, rest) = frame.split_at(whole);
-        samples.reserve(whole / size);
-        for frame in frames.chunks_exact(size) {
-            bad += self.mix(frame, samples);
+        if size == Encoding::PcmS16Le.bytes() {
+            // What nearly every client sends: nothing to mix, and a loop that the compiler turns into a copy.
+            samples.extend(frames.as_chunks::<2>().0.iter().map(|bytes| i16::from_le_bytes(*bytes)));
+        } else {
+            samples.reserve(whole / size);
+            bad += frames.chunks_exact(size).map(|frame| self.mix(frame, samples)).sum::<usize>();
         }
         self.rest.extend_from_slice(rest);
         bad

@@ -25,7 +25,7 @@ use super::registry::ConversationKey;
 use super::service::Service;
 use live::Live;
 
-pub use outlet::{Outbound, Outflow, Outlet, outlet};
+pub use outlet::{Outbound, Outflow, Outlet, Room, outlet};
 
 /// Messages that may wait: a full outlet of events and the dispatches of all places. Frames wait with their sender.
 const MAILBOX: usize = 2048;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use matcher_core::policy::{Policy, Print, Role};
 use matcher_core::{
@@ -88,7 +89,7 @@ impl Load {
 
     /// A second passes; every voice spoke in it, and each of their segments comes as a message of its own.
     pub(super) fn update_all(&mut self) -> u64 {
-        self.pass_second();
+        self.pass(HERTZ);
         let newest = self.timeline.now().0;
         for speaker in 0..self.voices {
             let offer = self.offer(speaker, window(newest - HERTZ, HERTZ));
@@ -97,14 +98,13 @@ impl Load {
         u64::from(self.voices)
     }
 
-    /// As many queries as there are voices. Whoever was examined has talked for three seconds since the last time, and
-    /// queues again at once, so every query chooses from a full queue.
+    /// As many queries as there are voices, ten a second. Whoever was examined queues again at once, with the three
+    /// seconds that it talked since the last time, so every query chooses from a full queue.
     pub(super) fn query_all(&mut self) -> u64 {
-        const TALK: u64 = 3 * HERTZ;
         for _ in 0..self.voices {
-            self.timeline.handle_samples(TALK / u64::from(self.voices));
+            self.pass(HERTZ / 10);
             let examined = self.query().expect("the queue is full");
-            let offer = self.offer(examined, window(self.timeline.now().0 - TALK, TALK));
+            let offer = self.offer(examined, window(self.timeline.now().0 - 3 * HERTZ, 3 * HERTZ));
             self.handle(vec![offer]);
         }
         u64::from(self.voices)
@@ -123,9 +123,10 @@ impl Load {
         Some(dispatch.speaker.0)
     }
 
-    fn pass_second(&mut self) {
-        self.timeline.handle_samples(HERTZ);
-        self.now = self.now.after(std::time::Duration::from_secs(1));
+    /// Time and audio go on together.
+    fn pass(&mut self, samples: u64) {
+        self.timeline.handle_samples(samples);
+        self.now = self.now.after(Duration::from_nanos(samples * 1_000_000_000 / HERTZ));
     }
 
     fn offer(&self, speaker: u32, window: Span) -> Offer {

@@ -201,12 +201,7 @@ fn segment(second: u32) -> Segment {
         two @ (0 | 1) => two,
         _ => 2 + second / STRANGER_SECONDS,
     };
-    Segment {
-        id: second.to_string(),
-        speaker: speaker.into(),
-        start: f64::from(second),
-        end: f64::from(second + 1),
-    }
+    Segment { id: second.to_string(), speaker: speaker.into(), start: f64::from(second), end: f64::from(second + 1) }
 }
 
 impl Sent {

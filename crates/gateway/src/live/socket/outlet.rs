@@ -1,5 +1,8 @@
 //! The bounded way to the client. A full outlet means a client that does not read: its socket is closed, and what it
 //! has not read yet is not lost on anyone else.
+//!
+//! Answers that a client's own messages bring about may come faster than any connection takes them. So whoever hands
+//! its messages on waits for [`Room`] first: a client that reads is slowed down, and never closed for what it asked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,31 +29,45 @@ pub enum Outbound {
 #[derive(Debug, Clone)]
 pub struct Outlet {
     events: mpsc::Sender<Outbound>,
-    overflow: Arc<Overflow>,
+    pressure: Arc<Pressure>,
 }
 
 #[derive(Debug, Default)]
-struct Overflow {
-    happened: AtomicBool,
-    notify: Notify,
+struct Pressure {
+    has_overflown: AtomicBool,
+    overflow: Notify,
+    room: Notify,
+}
+
+/// Waits for room in an outlet, and does not keep it open. One waits at a time.
+#[derive(Debug)]
+pub struct Room {
+    events: mpsc::WeakSender<Outbound>,
+    pressure: Arc<Pressure>,
 }
 
 /// The receiving end.
 #[derive(Debug)]
 pub struct Outflow {
     events: mpsc::Receiver<Outbound>,
-    overflow: Arc<Overflow>,
+    pressure: Arc<Pressure>,
 }
 
 /// An outlet that holds `events_max` events.
 #[must_use]
 pub fn outlet(events_max: usize) -> (Outlet, Outflow) {
     let (sender, receiver) = mpsc::channel(events_max);
-    let overflow = Arc::new(Overflow::default());
-    (Outlet { events: sender, overflow: overflow.clone() }, Outflow { events: receiver, overflow })
+    let pressure = Arc::new(Pressure::default());
+    (Outlet { events: sender, pressure: pressure.clone() }, Outflow { events: receiver, pressure })
 }
 
 impl Outlet {
+    /// For whoever hands the client's messages on.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        Room { events: self.events.downgrade(), pressure: self.pressure.clone() }
+    }
+
     pub(super) fn send(&self, event: &Event) {
         self.push(Outbound::Text(event.to_json()));
     }
@@ -61,9 +78,23 @@ impl Outlet {
 
     fn push(&self, outbound: Outbound) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.events.try_send(outbound) {
-            self.overflow.happened.store(true, Ordering::SeqCst);
-            self.overflow.notify.notify_one();
+            self.pressure.has_overflown.store(true, Ordering::SeqCst);
+            self.pressure.overflow.notify_one();
         }
+    }
+}
+
+impl Room {
+    /// Waits until half of the outlet is free, or one of its ends is gone.
+    pub async fn wait(&self) {
+        while self.is_scarce() {
+            self.pressure.room.notified().await;
+        }
+    }
+
+    fn is_scarce(&self) -> bool {
+        let events = self.events.upgrade();
+        events.is_some_and(|events| !events.is_closed() && events.capacity() < events.max_capacity() / 2)
     }
 }
 
@@ -71,13 +102,23 @@ impl Outflow {
     /// The next thing to send; `None` when the socket has ended. An overflow goes before everything that waits.
     pub async fn next(&mut self) -> Option<Outbound> {
         const TOO_SLOW: Outbound = Outbound::Close { code: 1008, reason: "too slow: events were not read in time" };
-        if self.overflow.happened.load(Ordering::SeqCst) {
+        if self.pressure.has_overflown.load(Ordering::SeqCst) {
             return Some(TOO_SLOW);
         }
-        tokio::select! {
+        let outbound = tokio::select! {
             biased;
-            () = self.overflow.notify.notified() => Some(TOO_SLOW),
+            () = self.pressure.overflow.notified() => Some(TOO_SLOW),
             outbound = self.events.recv() => outbound,
-        }
+        };
+        self.pressure.room.notify_one();
+        outbound
+    }
+}
+
+/// Nobody is to wait for room in an outlet that nothing leaves any more.
+impl Drop for Outflow {
+    fn drop(&mut self) {
+        self.events.close();
+        self.pressure.room.notify_one();
     }
 }
