@@ -109,11 +109,12 @@ fn the_fourth_loss_in_a_minute_closes_its_sockets_and_no_others() {
 #[test]
 fn losses_that_lie_apart_are_survived_for_ever() {
     run(async {
-        let world = world(8);
+        let world = World::with(8, |settings| settings.budget.burst = limit(100));
         let mut client = world.client("one", "talk").await;
-        for tone in BOMB..BOMB + 8 {
+        for voice in 1..=8 {
+            let tone = BOMB + 1 + voice as i16;
             world.script(tone, &[Answer::Panics, Answer::Vector(at_distance(0.9))]);
-            client.say(1, tone, 2.0).await;
+            client.say(voice, tone, 2.0).await;
             assert_eq!(of_type(&client.events().await, "ready").len(), 1);
             client.speak(0, 25.0).await;
             pass(25.0).await;
@@ -152,10 +153,11 @@ fn a_query_past_its_deadline_frees_its_place_and_its_number_while_its_worker_han
         world.script(OWNER, &[Answer::Vector(at_distance(0.2))]);
         let mut client = world.client("recording", "talk").await;
         client.say(1, NOISE, 5.0).await;
+        pass(0.5).await;
         let late = client.speak(OWNER, 5.0).await;
         let both = vec![client.segment(1, late), client.segment(2, late)];
         client.offer(both).await;
-        pass(4.9).await;
+        pass(4.4).await;
         assert_eq!(world.queries().len(), 1, "the only place is taken");
         pass(0.2).await;
         let events = client.events().await;

@@ -9,6 +9,7 @@ mod client;
 mod context;
 mod doctor;
 mod enroll;
+mod identify;
 mod model;
 mod output;
 mod people;
@@ -94,6 +95,8 @@ enum Command {
     Serve(serve::Args),
     /// Play a recording to a running server, and print every event as one JSON line
     Stream(stream::Args),
+    /// Say who speaks where in one recording, by a folder of people
+    Identify(identify::Args),
     /// Enrol a person from audio files, here or on a running server
     Enroll(enroll::Args),
     /// List, show or delete enrolled people, here or on a running server
@@ -111,6 +114,7 @@ impl Command {
         match self {
             Self::Serve(args) => serve::run(args, context),
             Self::Stream(args) => stream::run(args, context),
+            Self::Identify(args) => identify::run(args, context),
             Self::Enroll(args) => enroll::run(args, context),
             Self::People(args) => people::run(args, context),
             Self::Model(args) => model::run(args, context),

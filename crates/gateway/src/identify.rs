@@ -20,7 +20,6 @@ use matcher_core::{BadTime, Gallery, Limits, budget};
 
 use crate::audio::Audio;
 use crate::formats;
-use crate::live::names::BadName;
 
 pub use folders::{FolderError, Folders};
 pub use report::{Report, Segment, Voice};
@@ -57,13 +56,11 @@ pub enum IdentifyError {
         /// What is wrong with it.
         trouble: BadTime,
     },
-    /// A segment's label names no voice.
-    #[error("segment {number}: {trouble}")]
-    Label {
+    /// More labels than one recording can have.
+    #[error("segment {number}: its label is one too many; a recording has at most 1024 different ones")]
+    Labels {
         /// Counted from one, in the order of the segments' ends.
         number: usize,
-        /// What is wrong with it.
-        trouble: BadName,
     },
     /// The runtime that waits for the engine cannot be started.
     #[error("cannot start the runtime: {0}")]
@@ -77,11 +74,7 @@ pub enum IdentifyError {
 ///
 /// # Errors
 /// When a segment has no place in the audio, or the runtime cannot be started.
-pub fn identify(
-    engine: &dyn Engine,
-    request: Request,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Report, IdentifyError> {
+pub fn identify(engine: &dyn Engine, request: Request, progress: &mut dyn FnMut(f64)) -> Result<Report, IdentifyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let said = report::Said::of(&request)?;
     let mut player = player::Player::new(&request);

@@ -8,6 +8,7 @@ pub mod config;
 pub mod engine;
 pub mod formats;
 pub mod http;
+pub mod identify;
 pub mod listen;
 pub mod live;
 pub mod people;

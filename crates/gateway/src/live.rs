@@ -13,7 +13,7 @@
 mod clock;
 mod conversation;
 mod intake;
-mod labels;
+pub(crate) mod labels;
 mod ledger;
 mod names;
 mod registry;

@@ -17,7 +17,7 @@ use gpu_worker::{Engine, Manifest};
 use matcher_core::policy::Policy;
 use matcher_core::{Gallery, Limits, PersonId, Print, Role, budget};
 use std::num::{NonZeroU32, NonZeroUsize};
-use telemetry::{StartError, Telemetry};
+use telemetry::{Otlp, StartError, Telemetry};
 use tokio::sync::watch;
 
 use crate::config::Config;
@@ -29,6 +29,9 @@ use crate::people::People;
 
 /// A client that still sends while the process ends has this long before its connection is cut.
 const HTTP_SHUTDOWN_SECONDS: u64 = 1;
+
+/// How long the last export may take: a collector that is there answers in milliseconds.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
 
 /// Threads for schedulers: one conversation costs microseconds a message, so two carry thousands.
 const SCHEDULER_THREADS: usize = 2;
@@ -47,6 +50,9 @@ pub enum ServeError {
     /// The metrics cannot be set up.
     #[error(transparent)]
     Telemetry(#[from] StartError),
+    /// The collector that the environment names cannot be used.
+    #[error(transparent)]
+    Otlp(#[from] telemetry::OtlpError),
     /// The HTTP server failed.
     #[error("the server failed: {0}")]
     Server(#[from] io::Error),
@@ -70,7 +76,7 @@ impl Server {
         let bind_error = |source| ServeError::Bind { address: config.server.listen.clone(), source };
         let listener = TcpListener::bind(&config.server.listen).map_err(bind_error)?;
         let address = listener.local_addr().map_err(bind_error)?;
-        let telemetry = Telemetry::start(env!("CARGO_PKG_VERSION"))?;
+        let telemetry = telemetry()?;
         let settings = settings(config, engine.manifest());
         let drain = settings.sockets.drain;
         observe(&telemetry, engine.clone(), people.clone());
@@ -124,7 +130,21 @@ impl Server {
         }
         self.handle.stop(true).await;
         self.running.await.map_err(io::Error::other)??;
+        let telemetry = self.service.telemetry.clone();
+        let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
+        if !is_flushed {
+            tracing::warn!("the collector was not reached; its last totals are missing");
+        }
         Ok(())
+    }
+}
+
+/// With the exporter to a collector that the environment names, if it names one.
+fn telemetry() -> Result<Telemetry, ServeError> {
+    let version = env!("CARGO_PKG_VERSION");
+    match Otlp::from_env()? {
+        Some(otlp) => Ok(Telemetry::start_exporting(version, &otlp)?),
+        None => Ok(Telemetry::start(version)?),
     }
 }
 

@@ -146,6 +146,12 @@ impl Centroid {
         &self.values
     }
 
+    /// This centroid as a voiceprint, to compare others with; `None` when it is zero.
+    #[must_use]
+    pub fn to_embedding(&self) -> Option<Embedding> {
+        Embedding::new(&self.values.iter().copied().map(narrow).collect::<Vec<f32>>()).ok()
+    }
+
     fn distance_to(&self, size: usize, other: impl Iterator<Item = f64> + Clone) -> Option<f64> {
         if size != self.values.len() {
             return None;

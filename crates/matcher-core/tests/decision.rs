@@ -190,6 +190,7 @@ fn opposite_vectors_have_a_zero_mean_and_its_distance_names_nobody() {
     let a = embedding(&[0.6, 0.8]);
     let centroid = Centroid::of(&[a.clone(), embedding(&[-0.6, -0.8])]).unwrap();
     assert_eq!(centroid.values(), [0.0, 0.0], "zero, and not NaN");
+    assert_eq!(centroid.to_embedding(), None);
     let decision = policy().decide(&owner_only().distances(&centroid));
     assert_eq!((decision.best, decision.verdict), (None, Verdict::Nobody));
 }

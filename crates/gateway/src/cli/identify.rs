@@ -120,7 +120,8 @@ fn rendered(report: &Report, args: &Args) -> Result<String, CliError> {
 
 fn read_audio(path: &Path) -> Result<Audio, CliError> {
     let most = u64::try_from(Limits::RECORDING.bytes_max).unwrap_or(u64::MAX);
-    decode(read(path, most)?, Limits::RECORDING).map_err(|error| CliError::input(format!("{}: {error}", path.display())))
+    decode(read(path, most)?, Limits::RECORDING)
+        .map_err(|error| CliError::input(format!("{}: {error}", path.display())))
 }
 
 fn read_segments(path: &Path) -> Result<Vec<formats::Segment>, CliError> {
@@ -156,7 +157,7 @@ impl From<FolderError> for CliError {
 impl From<IdentifyError> for CliError {
     fn from(error: IdentifyError) -> Self {
         match error {
-            IdentifyError::Time { .. } | IdentifyError::Label { .. } => Self::input(format!("--segments: {error}")),
+            IdentifyError::Time { .. } | IdentifyError::Labels { .. } => Self::input(format!("--segments: {error}")),
             IdentifyError::Runtime(_) => Self::failed(error),
         }
     }

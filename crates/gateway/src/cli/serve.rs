@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
         config.server.listen.clone_from(listen);
         config.validate()?;
     }
-    context.start_logs("info")?;
+    context.start_logs(telemetry::DEFAULT_FILTER)?;
     let engine = context.open_engine()?;
     let people = context.open_people(engine.manifest())?;
     let served = actix_web::rt::System::new().block_on(serve(&config, engine.clone(), people));
@@ -89,7 +89,7 @@ impl Stop {
 impl From<ServeError> for CliError {
     fn from(error: ServeError) -> Self {
         match error {
-            ServeError::Bind { .. } => Self::input(error),
+            ServeError::Bind { .. } | ServeError::Otlp(_) => Self::input(error),
             ServeError::Telemetry(_) | ServeError::Server(_) => Self::failed(error),
         }
     }

@@ -147,7 +147,10 @@ impl Folder {
                 trouble: format!("holds no audio clips; their names end in {}", AUDIO_EXTENSIONS.join(", ")),
             }),
             1..=CLIPS_MAX => Ok(Self { person: name, path, clips }),
-            _ => Err(FolderError::Content { path, trouble: format!("holds more than {CLIPS_MAX} clips; a few are enough") }),
+            _ => Err(FolderError::Content {
+                path,
+                trouble: format!("holds more than {CLIPS_MAX} clips; a few are enough"),
+            }),
         }
     }
 
@@ -164,7 +167,9 @@ impl Folder {
         }
         let content = |trouble: String| FolderError::Content { path: self.path.clone(), trouble };
         if speech < SPEECH_SECONDS_MIN {
-            return Err(content(format!("its clips hold {speech:.1} s of speech, and a print needs {SPEECH_SECONDS_MIN:.1} s")));
+            return Err(content(format!(
+                "its clips hold {speech:.1} s of speech, and a print needs {SPEECH_SECONDS_MIN:.1} s"
+            )));
         }
         let print = Centroid::of(&vectors).and_then(|mean| mean.to_embedding());
         print.ok_or_else(|| content("its clips cancel one another out; they are of several people".into()))

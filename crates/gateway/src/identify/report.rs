@@ -126,11 +126,11 @@ impl Said {
         sorted.sort_by(|a, b| a.end.total_cmp(&b.end).then(a.start.total_cmp(&b.start)));
         for (index, segment) in sorted.into_iter().enumerate() {
             let number = index + 1;
-            let window = window(rate, &segment)
-                .map_err(|(field, trouble)| IdentifyError::Time { number, field, trouble })?;
+            let window =
+                window(rate, &segment).map_err(|(field, trouble)| IdentifyError::Time { number, field, trouble })?;
             let name = SpeakerName::Label(segment.label.clone());
-            let speaker =
-                names.number(&name, &scope()).map_err(|trouble| IdentifyError::Label { number, trouble })?;
+            // Labels alone never mix with numbers, so the one refusal left is their count.
+            let speaker = names.number(&name, &scope()).map_err(|_| IdentifyError::Labels { number })?;
             said.push(speaker, window, number);
             said.segments.push((speaker, segment));
         }
@@ -186,7 +186,8 @@ fn window(rate: Rate, segment: &formats::Segment) -> Result<Span, (&'static str,
 
 pub(super) fn report(manifest: &Manifest, request: &Request, said: &Said, player: Player) -> Report {
     let voices: Vec<Voice> = player.voices().into_iter().map(|(voice, at)| summary(voice, at, said)).collect();
-    let mut segments: Vec<Segment> = said.segments.iter().map(|(speaker, segment)| told(*speaker, segment, &voices)).collect();
+    let mut segments: Vec<Segment> =
+        said.segments.iter().map(|(speaker, segment)| told(*speaker, segment, &voices)).collect();
     segments.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
     let budget = TotalBudget::from(player.books());
     let (exits, failures) = player.into_counts();

@@ -13,7 +13,7 @@ mod messages;
 mod perform;
 mod snapshot;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::labels;
 use super::ledger::{Lease, Ledger};
 use super::registry::ConversationKey;
 use super::service::Service;
-use super::socket::{ConversationLost, Reserve, Socket};
+use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
 
 pub use messages::Snapshot;
 pub(super) use messages::{Answer, Answered, Explain, Finish, Granted, Join, Leave, Left, Offers, Released, Voices};
@@ -55,6 +55,7 @@ struct LaneLink {
 /// A dispatched slot before its socket's answer.
 struct Asked {
     lane: LaneId,
+    speaker: Speaker,
     turn: Turn,
     received: Option<Monotonic>,
 }
@@ -62,10 +63,17 @@ struct Asked {
 /// A query between its reservation and its settlement.
 struct OpenQuery {
     lane: LaneId,
+    speaker: Speaker,
     lease: Lease,
     reserved_at: Monotonic,
     received: Option<Monotonic>,
     future: SpawnHandle,
+}
+
+/// A lane that rolled over while queries of it were in work here: whom to tell that a number is free, and which are not.
+struct Departed {
+    socket: Addr<Socket>,
+    numbers: BTreeSet<Speaker>,
 }
 
 /// See the module's text.
@@ -78,8 +86,8 @@ pub struct Conversation {
     open: BTreeMap<RequestId, OpenQuery>,
     /// Dispatched slots whose socket has not answered yet.
     asked: BTreeMap<RequestId, Asked>,
-    /// Sockets of lanes that rolled over while a query of theirs was in work here; kept until that ends.
-    departed: BTreeMap<LaneId, Addr<Socket>>,
+    /// Bounded like the open queries: a lane goes with its last number.
+    departed: BTreeMap<LaneId, Departed>,
     /// When the segment behind the result that is being judged arrived.
     judging: Option<Monotonic>,
     finishing: BTreeMap<LaneId, tokio::sync::oneshot::Sender<()>>,
@@ -133,10 +141,6 @@ impl Conversation {
         }
         self.arm(ctx);
         self.report();
-        let (open, asked) = (&self.open, &self.asked);
-        self.departed.retain(|lane, _| {
-            open.values().any(|query| query.lane == *lane) || asked.values().any(|asked| asked.lane == *lane)
-        });
         self.finish_drained();
         if self.lanes.is_empty() && self.scheduler.is_idle() && !self.has_ended {
             self.has_ended = true;
@@ -171,10 +175,10 @@ impl Conversation {
             return self.settle_down(ctx);
         };
         self.service.telemetry.metrics().selected(dispatch.waited);
-        let (request, lane) = (dispatch.request, dispatch.lane);
+        let (request, lane, speaker) = (dispatch.request, dispatch.lane, dispatch.speaker);
         let Some(link) = self.lanes.get(&dispatch.lane) else { unreachable!("the core dispatches for its lanes only") };
-        let received = link.received.get(&dispatch.speaker).copied();
-        self.asked.insert(request, Asked { lane, turn, received });
+        let received = link.received.get(&speaker).copied();
+        self.asked.insert(request, Asked { lane, speaker, turn, received });
         match link.socket.try_send(Reserve { dispatch, conversation: ctx.address() }) {
             Ok(()) => self.settle_down(ctx),
             Err(SendError::Full(_)) => {
@@ -193,7 +197,7 @@ impl Conversation {
         let Answer { clip, lease, selection } = answer;
         let asked = self.asked.remove(&request);
         let reserved = self.scheduler.handle_reserved(request, &selection.spans, selection.samples);
-        let (Some(Asked { lane, turn, received }), Ok(())) = (asked, reserved) else {
+        let (Some(Asked { lane, speaker, turn, received }), Ok(())) = (asked, reserved) else {
             // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
             drop(lease);
             self.step(ctx, |core, _, out| core.handle_failed(request, out));
@@ -206,7 +210,7 @@ impl Conversation {
             this.handle_result(request, result, ctx);
         });
         let future = ctx.spawn(answered);
-        self.open.insert(request, OpenQuery { lane, lease, reserved_at, received, future });
+        self.open.insert(request, OpenQuery { lane, speaker, lease, reserved_at, received, future });
         self.settle_down(ctx);
     }
 
@@ -254,11 +258,19 @@ impl Conversation {
             hand_over = matcher_core::HandOver::default();
         }
         self.perform(events, ctx);
-        if let (Some(link), false) = (self.lanes.remove(&lane), hand_over.held.is_empty()) {
-            self.departed.insert(lane, link.socket);
+        let numbers = self.numbers_of(lane);
+        if let (Some(link), false) = (self.lanes.remove(&lane), numbers.is_empty()) {
+            self.departed.insert(lane, Departed { socket: link.socket, numbers });
         }
         self.settle_down(ctx);
         hand_over
+    }
+
+    /// Numbers of a lane with a query in work here.
+    fn numbers_of(&self, lane: LaneId) -> BTreeSet<Speaker> {
+        let open = self.open.values().filter(|query| query.lane == lane).map(|query| query.speaker);
+        let asked = self.asked.values().filter(|asked| asked.lane == lane).map(|asked| asked.speaker);
+        open.chain(asked).collect()
     }
 
     /// Whether a message of this lane and generation still speaks for it.
@@ -291,7 +303,8 @@ impl Actor for Conversation {
     }
 }
 
-/// After a panic the actor is dropped with its leases, which settle; here its sockets are told to join a fresh one.
+/// After a panic the actor is dropped with its leases, which settle; here its sockets are told to join a fresh one, and
+/// those that had rolled over are told that their numbers are free.
 impl Drop for Conversation {
     fn drop(&mut self) {
         if self.has_ended || !std::thread::panicking() {
@@ -307,5 +320,14 @@ impl Drop for Conversation {
             )]
             link.socket.do_send(ConversationLost { key: self.key.clone(), may_rejoin });
         }
+        for Departed { socket, numbers } in self.departed.values() {
+            numbers.iter().for_each(|speaker| tell_free(socket, *speaker));
+        }
     }
+}
+
+/// Tells a socket whose lane has left that a number is free; it knows where the lane is now.
+fn tell_free(socket: &Addr<Socket>, speaker: Speaker) {
+    #[expect(clippy::disallowed_methods, reason = "a lost message would leak a lock; one an open query")]
+    socket.do_send(ForwardRelease { speaker });
 }

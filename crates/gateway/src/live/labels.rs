@@ -54,7 +54,7 @@ pub(super) const fn decision(ending: Ending) -> telemetry::Decision {
 }
 
 /// How a failure is booked, and how it is counted.
-pub(super) const fn failure(failure: &Failure) -> (Outcome, FailureKind) {
+pub(crate) const fn failure(failure: &Failure) -> (Outcome, FailureKind) {
     match failure {
         Failure::Encoding(_) => (Outcome::EncodingFailed, FailureKind::Encoding),
         Failure::Extraction(_) => (Outcome::ExtractionFailed, FailureKind::Extraction),

@@ -159,8 +159,12 @@ impl Registry {
         self.losses.remove(key);
     }
 
-    /// A conversation's actor was lost. Says whether its sockets may try a new one.
+    /// A conversation's actor is being lost, so its address still has its place here. Says whether its sockets may try a
+    /// new one.
     pub(super) fn conversation_lost(&self, key: &ConversationKey, now: Monotonic) -> bool {
+        self.conversations.remove(key);
+        // Of conversations that nobody came back to, too.
+        self.losses.retain(|_, losses| losses.back().is_some_and(|newest| now.since(*newest) <= LOSS_WINDOW));
         let mut losses = self.losses.entry(key.clone()).or_default();
         while losses.front().is_some_and(|oldest| now.since(*oldest) > LOSS_WINDOW) {
             losses.pop_front();

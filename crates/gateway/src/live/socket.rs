@@ -202,7 +202,8 @@ impl Handler<Publish> for Socket {
     type Result = ();
 
     fn handle(&mut self, Publish(event): Publish, _: &mut Self::Context) {
-        let Some(live) = self.live() else { return };
+        let Some(live) = self.live_mut() else { return };
+        live.note(&event);
         if let Some(event) = live.event(event) {
             self.send(&event);
         }

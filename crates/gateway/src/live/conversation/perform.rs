@@ -6,9 +6,9 @@ use matcher_core::budget::Outcome;
 use matcher_core::{Ending, Event, ExitReason, Gallery, LaneId, Speaker};
 use tokio::sync::watch;
 
-use super::Conversation;
+use super::{Conversation, tell_free};
 use crate::live::labels;
-use crate::live::socket::{ForwardRelease, Overwhelmed, Publish};
+use crate::live::socket::{Overwhelmed, Publish};
 
 impl Conversation {
     pub(super) fn perform(&mut self, events: Vec<Event>, ctx: &mut Context<Self>) {
@@ -55,12 +55,15 @@ impl Conversation {
     }
 
     /// A number of a former conversation is free: the lane's socket knows where the lane is now.
-    fn release(&self, lane: LaneId, speaker: Speaker) {
+    fn release(&mut self, lane: LaneId, speaker: Speaker) {
         let here = self.lanes.get(&lane).map(|link| &link.socket);
-        if let Some(socket) = here.or_else(|| self.departed.get(&lane)) {
-            #[expect(clippy::disallowed_methods, reason = "a lost message would leak a lock; one an open query")]
-            socket.do_send(ForwardRelease { speaker });
+        if let Some(socket) = here.or_else(|| self.departed.get(&lane).map(|departed| &departed.socket)) {
+            tell_free(socket, speaker);
         }
+        if let Some(departed) = self.departed.get_mut(&lane) {
+            departed.numbers.remove(&speaker);
+        }
+        self.departed.retain(|_, departed| !departed.numbers.is_empty());
     }
 
     /// Follows the enrolled people, and judges the evidence again at every change.

@@ -106,6 +106,9 @@ pub struct VoiceSummary {
     pub evidence_seconds: f64,
     /// Attempts spent.
     pub attempts: u32,
+    /// Where in the audio the newest verdict came, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<f64>,
 }
 
 /// A candidate of an explanation.

@@ -266,6 +266,7 @@ impl Socket {
             runner_up_distance: state.runner_up,
             evidence_seconds: state.evidence_seconds,
             attempts: voice.attempts,
+            decided_at: self.live().and_then(|live| live.decided_at(state.speaker, &state.scope)),
         }
     }
 }

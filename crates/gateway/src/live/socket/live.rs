@@ -1,6 +1,6 @@
 //! A recording after its `start`: the lane's audio, voices and place in a conversation.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use actix::Addr;
@@ -37,6 +37,8 @@ pub(super) struct Live {
     pub(super) ring: Ring,
     pub(super) names: Names,
     recent: VecDeque<Offer>,
+    /// Where in the audio each voice got its newest verdict, seconds. Bounded like the voices of one generation.
+    decided_at: BTreeMap<(Speaker, Scope), f64>,
     samples: Vec<i16>,
 }
 
@@ -62,6 +64,7 @@ impl Live {
             ring: Ring::new(rate, capacity),
             names: Names::default(),
             recent: VecDeque::new(),
+            decided_at: BTreeMap::new(),
             samples: Vec::new(),
             service,
         }
@@ -104,6 +107,19 @@ impl Live {
         self.key = place.key;
         self.conversation = place.conversation;
         self.generation = place.generation;
+        self.decided_at.clear();
+    }
+
+    /// Remembers when a verdict came, in seconds of the audio.
+    pub(super) fn note(&mut self, event: &CoreEvent) {
+        if let CoreEvent::Published { state, .. } = event {
+            let now = self.rate().seconds(self.ring.timeline().now().0);
+            self.decided_at.insert((state.speaker, state.scope.clone()), now);
+        }
+    }
+
+    pub(super) fn decided_at(&self, speaker: Speaker, scope: &Scope) -> Option<f64> {
+        self.decided_at.get(&(speaker, scope.clone())).copied()
     }
 
     /// Takes audio in, and says how many values were no numbers.
