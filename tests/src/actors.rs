@@ -125,6 +125,11 @@ impl World {
         self.engine.queries_take(duration);
     }
 
+    /// Whether the engine says that it is not ready.
+    pub fn engine_is_down(&self, is_down: bool) {
+        self.engine.set_down(is_down);
+    }
+
     /// Every query so far: its tone and the seconds of audio it got.
     pub fn queries(&self) -> Vec<(i16, f64)> {
         self.engine.log().iter().map(|query| (query.tone, query.seconds)).collect()
@@ -277,6 +282,13 @@ impl Client {
     /// Sends segments in one message.
     pub async fn offer(&self, segments: Vec<Value>) {
         self.send(json!({"type": "segments", "segments": segments})).await;
+    }
+
+    /// The connection goes away, and what follows from it happens.
+    pub async fn leave(self) {
+        // The actor may end before it answers.
+        self.socket.send(Frame::Closed).await.ok();
+        settle().await;
     }
 
     /// Speaks, offers what was said, and lets everything that follows happen.

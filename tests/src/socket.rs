@@ -48,9 +48,14 @@ impl Client {
 
     /// The same on a socket with its own options.
     pub async fn connect_on(server: &Server, socket: TcpSocket) -> Self {
-        let address = server.address().parse().expect("the server printed an address");
-        let stream = within("connecting", socket.connect(address)).await.expect("the server listens");
-        let url = format!("ws://{}/v1/listen", server.address());
+        Self::connect_at(server.address(), socket).await
+    }
+
+    /// The same to any server's host and port.
+    pub async fn connect_at(address: &str, socket: TcpSocket) -> Self {
+        let peer = address.parse().expect("the server printed an address");
+        let stream = within("connecting", socket.connect(peer)).await.expect("the server listens");
+        let url = format!("ws://{address}/v1/listen");
         let mut request = url.into_client_request().expect("a URL");
         request.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static("rollcall.v1"));
         let (socket, _) = within("the handshake", client_async(request, stream)).await.expect("the server upgrades");
@@ -59,7 +64,12 @@ impl Client {
 
     /// A recording that is live: 16 kHz, 16-bit, with exits told.
     pub async fn start(server: &Server, recording: &str, conversation: &str) -> Self {
-        let mut client = Self::connect(server).await;
+        Self::start_at(server.address(), recording, conversation).await
+    }
+
+    /// The same at any server's host and port.
+    pub async fn start_at(address: &str, recording: &str, conversation: &str) -> Self {
+        let mut client = Self::connect_at(address, TcpSocket::new_v4().expect("a socket")).await;
         client.send(&start(recording, conversation)).await;
         client.event("ready").await;
         client

@@ -124,7 +124,16 @@ impl Address {
                 let detail = response.body().as_deref().and_then(problem);
                 detail.unwrap_or_else(|| status_text(response.status()))
             }
-            other => other.to_string(),
+            other @ (Error::ConnectionClosed
+            | Error::AlreadyClosed
+            | Error::Tls(_)
+            | Error::Capacity(_)
+            | Error::Protocol(_)
+            | Error::WriteBufferFull(_)
+            | Error::Utf8(_)
+            | Error::AttackAttempt
+            | Error::Url(_)
+            | Error::HttpFormat(_)) => other.to_string(),
         };
         ClientError::Refused { url: self.url.clone(), reason }
     }

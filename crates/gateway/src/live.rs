@@ -28,7 +28,7 @@ pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapsho
 pub use intake::{Encoding, Intake};
 pub use ledger::{Lease, Ledger, Left, NoLease};
 pub use names::Names;
-pub use registry::{Capacity, ConversationKey, Lineage, LineageKey, Registry};
+pub use registry::{Capacity, Claim, ConversationKey, Fenced, Lineage, LineageKey, NotTaken, Registry, Taken};
 pub use ring::Ring;
 pub use service::{Arbiters, Ids, Service, Settings, SocketLimits};
 pub use socket::{Drain, Frame, Outbound, Outflow, Outlet, Room, Socket, outlet};

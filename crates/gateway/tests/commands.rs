@@ -2,6 +2,8 @@
 //! scripts rely on: 0 done, 2 wrong input in one line, 1 anything else.
 //! Method: the real binary in an empty home with the scripted model, whose voices are tones.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helpers panic like the test itself")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

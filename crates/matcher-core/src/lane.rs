@@ -22,6 +22,10 @@ use crate::queue::{NearOwner, Slot, SpeakerMatchQueue, Standing, Tried, Voice};
 use crate::span::{Rate, Span, Spans};
 use crate::time::Monotonic;
 
+/// Provider streams of a lane in one generation: a stream that restarts every three seconds for an hour. Beyond it, voices
+/// of a new one exit with `voice_capacity`.
+const SCOPES_MAX: usize = 1024;
+
 /// What a voice's evidence says against the gallery.
 #[derive(Debug)]
 struct Row {
@@ -216,10 +220,13 @@ impl Lane {
     fn admit(&mut self, speaker: Speaker, scope: &Scope) -> Result<Voice, ExitReason> {
         let known = self.scopes.iter().position(|held| held == scope);
         let index = known.unwrap_or(self.scopes.len());
-        // There are never more scopes than voices, and those are at most a few hundred.
-        let index = u16::try_from(index).map_err(|_| ExitReason::VoiceCapacity)?;
-        let voice = Voice { speaker, scope: index };
-        self.queue.admit(voice)?;
+        if index >= SCOPES_MAX {
+            return Err(ExitReason::VoiceCapacity);
+        }
+        let voice = Voice { speaker, scope: u16::try_from(index).expect("SCOPES_MAX fits") };
+        if let Some(superseded) = self.queue.admit(voice)? {
+            self.voices.remove(&superseded);
+        }
         if known.is_none() {
             self.scopes.push(scope.clone());
         }

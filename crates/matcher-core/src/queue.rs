@@ -172,18 +172,36 @@ impl SpeakerMatchQueue {
         self.entries.iter().filter_map(|(voice, entry)| Some((*voice, entry.slot.as_ref()?, entry.fresh.samples())))
     }
 
-    /// Admits a voice for the whole generation.
+    /// Admits a voice. Its number is admitted for the whole generation; when all entries are taken, a known number makes
+    /// room in a scope of its own, or of another number, that a newer one has superseded. The voice that gave way comes
+    /// back; what it had is forgotten, so a late resend of its dead stream would be examined again.
     ///
     /// # Errors
-    /// `voice_capacity` when the lane holds its most voices.
-    pub fn admit(&mut self, voice: Voice) -> Result<(), ExitReason> {
-        if !self.entries.contains_key(&voice) {
-            if self.entries.len() >= self.limits.voices_max.get() {
-                return Err(ExitReason::VoiceCapacity);
-            }
-            self.entries.insert(voice, Box::default());
+    /// `voice_capacity` when the lane holds its most numbers, or nothing can give way.
+    pub fn admit(&mut self, voice: Voice) -> Result<Option<Voice>, ExitReason> {
+        if self.entries.contains_key(&voice) {
+            return Ok(None);
         }
-        Ok(())
+        let mut gone = None;
+        if self.entries.len() >= self.limits.voices_max.get() {
+            let superseded = self.superseded(voice).ok_or(ExitReason::VoiceCapacity)?;
+            self.entries.remove(&superseded);
+            gone = Some(superseded);
+        }
+        self.entries.insert(voice, Box::default());
+        Ok(gone)
+    }
+
+    /// The oldest idle entry whose number has a newer scope: its provider stream is over, and nothing waits in it.
+    fn superseded(&self, newcomer: Voice) -> Option<Voice> {
+        let is_superseded = |voice: &Voice| {
+            let newer = Voice { scope: voice.scope.saturating_add(1), ..*voice }..=Voice::last_of(voice.speaker);
+            let by_newcomer = newcomer.speaker == voice.speaker && newcomer.scope > voice.scope;
+            voice.scope < u16::MAX && (by_newcomer || self.entries.range(newer).next().is_some())
+        };
+        let is_idle = |entry: &Entry| entry.slot.is_none() && entry.taken.is_empty();
+        let idle = self.entries.iter().filter(|(voice, entry)| is_idle(entry) && is_superseded(voice));
+        idle.map(|(voice, _)| *voice).min_by_key(|voice| (voice.scope, voice.speaker))
     }
 
     /// Merges a window of an admitted voice into its fresh ranges and says how many samples are fresh now.

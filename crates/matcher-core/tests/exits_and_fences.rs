@@ -187,3 +187,27 @@ fn a_ninth_lane_and_a_lane_that_is_here_are_refused() {
     assert_eq!(again, Err(matcher_core::JoinRefused::AlreadyJoined));
     assert_eq!(scheduler.handle_joined(matcher_core::LaneId(9), join()), Err(matcher_core::JoinRefused::LanesMax));
 }
+
+#[test]
+fn a_provider_that_restarts_often_makes_room_among_its_own_dead_scopes() {
+    use matcher_core::queue::Voice;
+    use matcher_core::{ExitReason, Limits, Speaker, SpeakerMatchQueue};
+
+    let mut queue = SpeakerMatchQueue::new(Limits::default());
+    let voice = |speaker, scope| Voice { speaker: Speaker(speaker), scope };
+    for scope in 0..32 {
+        for speaker in 0..4 {
+            assert_eq!(queue.admit(voice(speaker, scope)), Ok(None));
+        }
+    }
+    assert_eq!(queue.admit(voice(0, 32)), Ok(Some(voice(0, 0))), "its oldest scope gives way");
+    assert_eq!(queue.admit(voice(9, 32)), Ok(Some(voice(1, 0))), "a new number finds room too");
+    assert_eq!(queue.voices(), 128);
+
+    let mut crowd = SpeakerMatchQueue::new(Limits::default());
+    for speaker in 0..128 {
+        assert_eq!(crowd.admit(voice(speaker, 0)), Ok(None));
+    }
+    assert_eq!(crowd.admit(voice(128, 0)), Err(ExitReason::VoiceCapacity), "128 numbers of one scope are the most");
+    assert_eq!(crowd.admit(voice(5, 1)), Ok(Some(voice(5, 0))), "a known number is not refused in its next scope");
+}

@@ -63,6 +63,7 @@ pub(super) struct Script {
     takes: Duration,
     log: Vec<Query>,
     idle: usize,
+    is_down: bool,
     waiting: VecDeque<Job>,
 }
 
@@ -87,6 +88,11 @@ impl ScriptedEngine {
     /// How long every query takes from now on.
     pub(super) fn queries_take(&self, duration: Duration) {
         lock(&self.script).takes = duration;
+    }
+
+    /// Whether the engine says that it is not ready.
+    pub(super) fn set_down(&self, is_down: bool) {
+        lock(&self.script).is_down = is_down;
     }
 
     pub(super) fn log(&self) -> Vec<Query> {
@@ -136,7 +142,8 @@ impl Engine for ScriptedEngine {
     }
 
     fn health(&self) -> Health {
-        Health { workers_up: 1, workers: 1, restarts: 0, trouble: None }
+        let trouble = lock(&self.script).is_down.then(|| "the script says so".to_owned());
+        Health { workers_up: 1, workers: 1, restarts: 0, trouble }
     }
 
     fn turns_max(&self) -> usize {

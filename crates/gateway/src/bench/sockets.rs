@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::ClientError;
 use crate::config::Config;
@@ -121,8 +121,9 @@ pub struct Report {
 /// The rate of all sockets.
 const SAMPLE_RATE: u32 = sound::RATE;
 
-/// Sockets opened a second. A faster ramp measures the handshake, and a slower one measures patience.
-const OPENED_PER_S: u32 = 100;
+/// The ramp takes the time in which a token comes back, so that the sockets' tokens do not all come back at once, which
+/// no crowd of people would bring about. Beyond a minute patience is measured.
+const RAMP_MAX: Duration = Duration::from_secs(60);
 
 /// What a ring may lack at the start of the measurement: the last socket's first frames.
 const FILL_MARGIN: Duration = Duration::from_secs(2);
@@ -176,9 +177,10 @@ async fn measure(plan: &Plan, child: &Child, progress: &dyn Fn(&str)) -> Result<
 
 async fn ramp(plan: &Plan, load: &Rc<Load>) -> Result<Vec<tokio::task::JoinHandle<()>>, SocketsError> {
     let started = Instant::now();
+    let takes = (Duration::from_secs(3_600) / plan.config.budget.refill_per_hour.max(1)).min(RAMP_MAX);
     let mut sockets = Vec::new();
     for index in 0..plan.sockets {
-        tokio::time::sleep_until(started + Duration::from_secs(1) * index / OPENED_PER_S).await;
+        sleep_until(started + takes * index / plan.sockets).await;
         let opened = load.open(index).await;
         let socket =
             opened.map_err(|source| SocketsError::Load { open: sockets.len(), sockets: plan.sockets, source })?;

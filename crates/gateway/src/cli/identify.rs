@@ -148,8 +148,8 @@ impl From<FolderError> for CliError {
             FolderError::Unreadable { .. }
             | FolderError::Content { .. }
             | FolderError::Name { .. }
-            | FolderError::Audio { .. }
-            | FolderError::NoOwner { .. } => Self::input(format!("--people {error}")),
+            | FolderError::Audio { .. } => Self::input(format!("--people {error}")),
+            FolderError::NoOwner { .. } => Self::input(error),
         }
     }
 }

@@ -41,7 +41,7 @@ pub enum FolderError {
         trouble: String,
     },
     /// A folder's name can be no person's id.
-    #[error("{}: as a person's id the folder's name {trouble}", path.display())]
+    #[error("{}: the folder's name is to be a person's id, and this {trouble}", path.display())]
     Name {
         /// Where.
         path: PathBuf,

@@ -260,8 +260,11 @@ fn progress_reaches_the_end_of_the_recording() {
     assert_eq!(told.last(), Some(&19.5));
 }
 
+/// Name and content.
+type File = (&'static str, Vec<u8>);
+
 /// A directory with these files.
-fn directory(files: &[(&str, Vec<u8>)]) -> TemporaryDirectory {
+fn directory(files: &[File]) -> TemporaryDirectory {
     let directory = TemporaryDirectory::new();
     for (name, bytes) in files {
         let path = directory.path().join(name);
@@ -296,10 +299,10 @@ fn folders_of_clips_become_people_and_other_files_are_passed_over() {
 #[test]
 fn a_directory_that_gives_no_gallery_says_which_part_of_it() {
     let good = || ("anna/a.wav", wav(&tone(ANNA, 3.0)));
-    let cases: [(Vec<(&str, Vec<u8>)>, Option<&str>, &str); 7] = [
+    let cases: [(Vec<File>, Option<&str>, &str); 7] = [
         (vec![("clip.wav", wav(&tone(ANNA, 3.0)))], None, "one folder a person"),
         (vec![good(), ("ben/notes.txt", b"x".to_vec())], None, "ben: holds no audio clips"),
-        (vec![good(), ("b n/a.wav", b"x".to_vec())], None, "as a person's id the folder's name holds ' '"),
+        (vec![good(), ("b n/a.wav", b"x".to_vec())], None, "is to be a person's id, and this id holds ' '"),
         (vec![good()], Some("ben"), "--owner ben: no folder of"),
         (vec![("anna/a.wav", b"no wave".to_vec())], None, "anna/a.wav: the file is none of WAV"),
         (vec![("anna/a.wav", wav(&tone(ANNA, 1.0)))], None, "anna: its clips hold 1.0 s of speech"),

@@ -165,10 +165,10 @@ mod tests {
     fn frame(opcode: u8, payload: usize) -> Vec<u8> {
         let mut bytes = vec![0x80 | opcode];
         match payload {
-            0..=125 => bytes.push(0x80 | payload as u8),
+            0..=125 => bytes.push(0x80 | u8::try_from(payload).unwrap()),
             126..=65_535 => {
                 bytes.push(0x80 | 126);
-                bytes.extend((payload as u16).to_be_bytes());
+                bytes.extend(u16::try_from(payload).unwrap().to_be_bytes());
             }
             _ => {
                 bytes.push(0x80 | 127);

@@ -15,6 +15,7 @@ mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix::prelude::*;
@@ -31,7 +32,9 @@ use super::service::Service;
 use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
 
 pub use messages::Snapshot;
-pub(super) use messages::{Answer, Answered, Explain, Finish, Granted, Join, Leave, Left, Offers, Released, Voices};
+pub(super) use messages::{
+    Answer, Answered, Exits, Explain, Finish, Granted, Join, Leave, Left, NoAnswer, Offers, Released, Voices,
+};
 pub use snapshot::{ConversationSnapshot, LaneSnapshot};
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
@@ -41,11 +44,15 @@ const MAILBOX: usize = 512;
 /// How soon a dispatch is tried again that found its socket's mailbox full.
 const RETRY_DELIVERY: Duration = Duration::from_millis(50);
 
+/// How soon a conversation asks for turns again while no worker can extract. No token is spent on an engine that is down.
+const RETRY_ENGINE: Duration = Duration::from_secs(1);
+
 /// One lane as the actor knows it; everything about its voices is the core's.
 struct LaneLink {
     socket: Addr<Socket>,
     ledger: Arc<Ledger>,
-    people: Option<Vec<String>>,
+    people: Option<Arc<BTreeSet<String>>>,
+    exits: Exits,
     /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
     received: BTreeMap<Speaker, Monotonic>,
     evicted: u64,
@@ -92,6 +99,10 @@ pub struct Conversation {
     judging: Option<Monotonic>,
     finishing: BTreeMap<LaneId, tokio::sync::oneshot::Sender<()>>,
     turn_key: Option<TurnKey>,
+    /// Turns on their way here: they are not wanted again.
+    granted: Arc<AtomicUsize>,
+    /// Armed while the engine is down or a socket could not be asked.
+    retry: Option<SpawnHandle>,
     timer: Option<(Monotonic, SpawnHandle)>,
     queued: Share,
     oldest: Watch,
@@ -112,6 +123,8 @@ impl Conversation {
             judging: None,
             finishing: BTreeMap::new(),
             turn_key: None,
+            granted: Arc::default(),
+            retry: None,
             timer: None,
             queued: levels.queue_slots.share(),
             oldest: levels.queue_ages.watch(),
@@ -136,9 +149,7 @@ impl Conversation {
 
     /// After every step: ask for turns, arm the one timer, tell the gauges, end when nothing is left.
     fn settle_down(&mut self, ctx: &mut Context<Self>) {
-        if let Some(key) = self.turn_key {
-            self.service.turnstile.want(key, self.scheduler.dispatchable());
-        }
+        self.ask_for_turns(ctx);
         self.arm(ctx);
         self.report();
         self.finish_drained();
@@ -147,6 +158,36 @@ impl Conversation {
             self.service.registry.conversation_ended(&self.key, &ctx.address());
             ctx.stop();
         }
+    }
+
+    fn ask_for_turns(&mut self, ctx: &mut Context<Self>) {
+        let Some(key) = self.turn_key else { return };
+        let wanted = self.scheduler.dispatchable().saturating_sub(self.granted.load(Ordering::SeqCst));
+        let is_down = wanted > 0 && !self.service.engine.health().is_ready();
+        if is_down {
+            self.retry_in(RETRY_ENGINE, ctx);
+        }
+        if is_down || self.retry.is_some() {
+            return self.service.turnstile.want(key, 0);
+        }
+        self.service.turnstile.want(key, wanted);
+    }
+
+    /// Asks for no turn until `wait` has passed.
+    fn retry_in(&mut self, wait: Duration, ctx: &mut Context<Self>) {
+        if self.retry.is_none() {
+            self.retry = Some(ctx.run_later(wait, |this, ctx| {
+                this.retry = None;
+                this.settle_down(ctx);
+            }));
+        }
+    }
+
+    /// The slot is back with its age, and is tried again a little later.
+    fn undelivered(&mut self, request: RequestId, ctx: &mut Context<Self>) {
+        self.asked.remove(&request);
+        self.retry_in(RETRY_DELIVERY, ctx);
+        self.step(ctx, |core, _, out| core.handle_undelivered(request, out));
     }
 
     fn arm(&mut self, ctx: &mut Context<Self>) {
@@ -182,9 +223,7 @@ impl Conversation {
         match link.socket.try_send(Reserve { dispatch, conversation: ctx.address() }) {
             Ok(()) => self.settle_down(ctx),
             Err(SendError::Full(_)) => {
-                self.asked.remove(&request);
-                self.scheduler.handle_undelivered(request, &mut Vec::new());
-                ctx.run_later(RETRY_DELIVERY, |this, ctx| this.settle_down(ctx));
+                self.undelivered(request, ctx);
             }
             Err(SendError::Closed(_)) => {
                 self.leave(lane, Left::Gone, ctx);
@@ -245,6 +284,12 @@ impl Conversation {
     }
 
     fn leave(&mut self, lane: LaneId, why: Left, ctx: &mut Context<Self>) -> matcher_core::HandOver {
+        let hand_over = self.depart(lane, why, ctx);
+        self.settle_down(ctx);
+        hand_over
+    }
+
+    fn depart(&mut self, lane: LaneId, why: Left, ctx: &mut Context<Self>) -> matcher_core::HandOver {
         let mut events = Vec::new();
         let mut hand_over = self.scheduler.handle_left(lane, &mut events);
         self.finishing.remove(&lane);
@@ -262,7 +307,6 @@ impl Conversation {
         if let (Some(link), false) = (self.lanes.remove(&lane), numbers.is_empty()) {
             self.departed.insert(lane, Departed { socket: link.socket, numbers });
         }
-        self.settle_down(ctx);
         hand_over
     }
 
@@ -284,12 +328,15 @@ impl Actor for Conversation {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
-        let address = ctx.address();
+        let (address, granted) = (ctx.address(), self.granted.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "a lost turn would leak a place; at most Turnstile::capacity wait"
         )]
-        let wake = move |turn: Turn| address.do_send(Granted(turn));
+        let wake = move |turn: Turn| {
+            granted.fetch_add(1, Ordering::SeqCst);
+            address.do_send(Granted(turn));
+        };
         self.turn_key = Some(self.service.turnstile.subscribe(Arc::new(wake)));
         let mut people = self.service.people.clone();
         people.mark_unchanged();

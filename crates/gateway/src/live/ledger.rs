@@ -124,6 +124,20 @@ impl Ledger {
         (budget.books(), budget.open())
     }
 
+    /// Whether nothing was ever reserved or denied.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        let books = self.read().books();
+        books == Books::default()
+    }
+
+    /// Whether every token is back and no reservation is open.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let budget = self.read();
+        budget.open() == 0 && budget.tokens(self.clock.now()) >= f64::from(budget.limits().burst.get())
+    }
+
     /// Whether the books of this lane once failed to balance.
     #[must_use]
     pub fn is_broken(&self) -> bool {

@@ -1,7 +1,8 @@
 //! Who is where: conversations, sockets, and the lineages whose ledgers outlive their sockets.
 //!
 //! A lineage is one (account, recording). Starting the same recording again continues it: same lane, same budget. It is
-//! kept while its socket lives and for [`RETENTION`] afterwards, when its bucket would be full anyway.
+//! kept while its socket or its conversation lives, for [`RETENTION`] afterwards, and until its bucket is full: forgetting it
+//! then gives nothing back that time has not.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,10 +17,11 @@ use matcher_core::{Generation, LaneId, Monotonic};
 
 use super::conversation::Conversation;
 use super::ledger::Ledger;
+use super::names::Names;
 use super::service::Service;
 use super::socket::Socket;
 
-/// How long a lineage without a socket is kept: a full refill of the default bucket.
+/// How long a lineage without a socket is kept at least: a full refill of the default bucket.
 const RETENTION: Duration = Duration::from_secs(240);
 
 /// Lineages kept for each socket that the process allows: reconnects and short recordings. Beyond it a new recording is
@@ -63,6 +65,8 @@ pub struct Lineage {
     pub lane: LaneId,
     /// Its budget.
     pub ledger: Arc<Ledger>,
+    /// Its labels: a number means the same voice, and the same attempts, for every socket of this recording.
+    names: Mutex<Names>,
     /// Who holds it now.
     holder: Mutex<Holder>,
 }
@@ -75,6 +79,19 @@ struct Holder {
     left: Option<Monotonic>,
 }
 
+/// A socket wants a recording.
+#[derive(Debug)]
+pub struct Claim {
+    /// Which.
+    pub recording: LineageKey,
+    /// Who.
+    pub socket: (String, Addr<Socket>),
+    /// Where it enters.
+    pub conversation: ConversationKey,
+    /// The token of a former `ready`.
+    pub resume: Option<String>,
+}
+
 /// What a socket finds when it takes a lineage.
 #[derive(Debug)]
 pub struct Taken {
@@ -85,6 +102,21 @@ pub struct Taken {
     /// The conversation that the lane is still in, if any.
     pub conversation: Option<ConversationKey>,
 }
+
+/// Why a socket cannot have a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    /// The token is not its newest.
+    #[error("is not this recording's newest token; start without it")]
+    WrongToken,
+    /// The process remembers its most recordings.
+    #[error(transparent)]
+    Capacity(#[from] Capacity),
+}
+
+/// Another socket holds the recording by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fenced;
 
 /// A process-wide limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -178,14 +210,17 @@ impl Registry {
     /// # Errors
     /// When the process holds its most, or drains.
     pub fn admit(&self, id: &str, socket: Addr<Socket>, sockets_max: usize) -> Result<(), Capacity> {
-        if self.is_draining() {
-            return Err(Capacity::Draining);
-        }
-        if self.sockets.len() >= sockets_max {
-            return Err(Capacity::Sockets);
-        }
         self.sockets.insert(id.to_owned(), socket);
-        Ok(())
+        // Checked with the socket inside, so that a drain that begins meanwhile either sees it or is seen.
+        let refused = if self.is_draining() {
+            Capacity::Draining
+        } else if self.sockets.len() > sockets_max {
+            Capacity::Sockets
+        } else {
+            return Ok(());
+        };
+        self.sockets.remove(id);
+        Err(refused)
     }
 
     /// A socket is gone.
@@ -222,43 +257,64 @@ impl Registry {
         self.lineages.iter().any(|held| held.ledger.is_broken())
     }
 
-    /// The lineage of a recording, new or continued.
+    /// Takes a recording, new or continued, for a socket that enters `conversation`: a predecessor is fenced by the
+    /// generation.
     ///
     /// # Errors
-    /// When the process remembers its most recordings.
-    pub fn lineage(&self, service: &Service, key: &LineageKey) -> Result<Arc<Lineage>, Capacity> {
-        if let Some(held) = self.lineages.get(key) {
-            return Ok(held.clone());
+    /// When the token is not the recording's, or the process remembers its most recordings.
+    pub fn take(&self, service: &Service, claim: Claim) -> Result<(Arc<Lineage>, Taken), NotTaken> {
+        let Claim { recording, socket, conversation, resume } = claim;
+        let lineages_max = service.settings.sockets_max.saturating_mul(LINEAGES_A_SOCKET);
+        if self.lineages.len() >= lineages_max {
+            self.forget_old(service.clock.now());
         }
-        self.forget_old(service.clock.now());
-        if self.lineages.len() >= service.settings.sockets_max.saturating_mul(LINEAGES_A_SOCKET) {
-            return Err(Capacity::Recordings);
-        }
-        let fresh = || {
-            let instruments = (service.telemetry.accounts().clone(), service.telemetry.metrics().clone());
-            let ledger = Ledger::new(service.settings.budget, Generation(0), service.clock, instruments);
-            let lane = LaneId(self.lanes.fetch_add(1, Ordering::Relaxed));
-            Arc::new(Lineage { lane, ledger: Arc::new(ledger), holder: Mutex::default() })
+        // Read before the entry is locked: counting inside would lock the same shard twice.
+        let is_full = self.lineages.len() >= lineages_max;
+        let lineage = match self.lineages.entry(recording) {
+            Entry::Occupied(held) => held.into_ref(),
+            Entry::Vacant(_) if resume.is_some() => return Err(NotTaken::WrongToken),
+            Entry::Vacant(_) if is_full => return Err(Capacity::Recordings.into()),
+            Entry::Vacant(free) => free.insert(Arc::new(self.fresh_lineage(service))),
         };
-        Ok(self.lineages.entry(key.clone()).or_insert_with(fresh).clone())
+        if resume.is_some_and(|token| !lineage.accepts(&token)) {
+            return Err(NotTaken::WrongToken);
+        }
+        // Still under the entry's lock: nobody forgets the lineage before it has its holder.
+        let taken = lineage.take(socket, &conversation, service.ids.next("resume-"));
+        Ok((lineage.clone(), taken))
     }
 
-    /// Drops every lineage whose socket left long enough ago that its bucket is full again.
+    fn fresh_lineage(&self, service: &Service) -> Lineage {
+        let instruments = (service.telemetry.accounts().clone(), service.telemetry.metrics().clone());
+        let ledger = Ledger::new(service.settings.budget, Generation(0), service.clock, instruments);
+        let lane = LaneId(self.lanes.fetch_add(1, Ordering::Relaxed));
+        Lineage { lane, ledger: Arc::new(ledger), names: Mutex::default(), holder: Mutex::default() }
+    }
+
+    /// Drops every lineage that is over, and every one without a socket that never asked for anything.
     fn forget_old(&self, now: Monotonic) {
-        self.lineages.retain(|_, lineage| lineage.left().is_none_or(|left| now.since(left) < RETENTION));
+        self.lineages.retain(|_, lineage| {
+            let holder = lineage.lock();
+            let Some(left) = holder.left else { return true };
+            let has_rested = now.since(left) >= RETENTION && lineage.ledger.is_full();
+            let lives = holder.conversation.as_ref().is_some_and(|key| self.find(key).is_some());
+            !(lineage.ledger.is_untouched() || has_rested && !lives)
+        });
     }
 }
 
 impl Lineage {
-    /// Whether `token` is the one that continues this recording.
-    #[must_use]
-    pub fn accepts(&self, token: &str) -> bool {
+    /// The labels of this recording.
+    pub fn names(&self) -> std::sync::MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn accepts(&self, token: &str) -> bool {
         let holder = self.lock();
         !holder.token.is_empty() && holder.token == token
     }
 
-    /// Takes the recording over for a socket that enters `conversation`: the predecessor is fenced by the generation.
-    pub fn take(&self, socket: (String, Addr<Socket>), conversation: &ConversationKey, token: String) -> Taken {
+    fn take(&self, socket: (String, Addr<Socket>), conversation: &ConversationKey, token: String) -> Taken {
         let mut holder = self.lock();
         let left = holder.conversation.replace(conversation.clone());
         let generation = match &left {
@@ -271,10 +327,29 @@ impl Lineage {
         Taken { generation, predecessor, conversation: left }
     }
 
-    /// The lane enters its next conversation.
-    pub fn roll_over(&self, conversation: &ConversationKey) -> Generation {
-        self.lock().conversation = Some(conversation.clone());
-        self.ledger.roll_over()
+    /// The lane enters its next conversation, at the word of the socket that holds it.
+    ///
+    /// # Errors
+    /// When another socket holds it.
+    pub fn roll_over(&self, socket: &str, conversation: &ConversationKey) -> Result<Generation, Fenced> {
+        let mut holder = self.held_by(socket)?;
+        holder.conversation = Some(conversation.clone());
+        Ok(self.ledger.roll_over())
+    }
+
+    /// The lane's scheduler was lost; it goes on in the same conversation.
+    ///
+    /// # Errors
+    /// When another socket holds it.
+    pub fn resume(&self, socket: &str) -> Result<Generation, Fenced> {
+        let _holder = self.held_by(socket)?;
+        Ok(self.ledger.resume())
+    }
+
+    fn held_by(&self, socket: &str) -> Result<std::sync::MutexGuard<'_, Holder>, Fenced> {
+        let holder = self.lock();
+        let holds = holder.socket.as_ref().is_some_and(|(id, _)| id == socket);
+        if holds { Ok(holder) } else { Err(Fenced) }
     }
 
     /// The token that continues this recording.
@@ -292,10 +367,6 @@ impl Lineage {
             holder.left = Some(now);
         }
         held
-    }
-
-    fn left(&self) -> Option<Monotonic> {
-        self.lock().left
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Holder> {

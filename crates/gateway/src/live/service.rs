@@ -1,6 +1,7 @@
 //! What every actor of the service shares: the clock, the engine, the registry, the people, the settings. All of it is
 //! cheap to clone or behind an `Arc`; the one locked, mutable object among it is each lane's ledger.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -135,12 +136,12 @@ pub struct Service {
 impl Service {
     /// Everyone who is enrolled, or those of `people` when a list is given.
     #[must_use]
-    pub fn gallery(&self, people: Option<&[String]>) -> Gallery {
+    pub fn gallery(&self, people: Option<&BTreeSet<String>>) -> Gallery {
         let all = self.people.borrow().clone();
         match people {
             None => all,
             Some(ids) => {
-                let chosen = all.iter().filter(|print| ids.iter().any(|id| id == print.person.as_str()));
+                let chosen = all.iter().filter(|print| ids.contains(print.person.as_str()));
                 Gallery::new(chosen.cloned().collect())
             }
         }

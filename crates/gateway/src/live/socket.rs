@@ -13,6 +13,7 @@ mod outlet;
 mod reserve;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::prelude::*;
 use bytes::Bytes;
@@ -29,6 +30,9 @@ pub use outlet::{Outbound, Outflow, Outlet, Room, outlet};
 
 /// Messages that may wait: a full outlet of events and the dispatches of all places. Frames wait with their sender.
 const MAILBOX: usize = 2048;
+
+/// How long a connection may take to send its `start`, so that idle ones do not hold the places of others.
+const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// What the client sent.
 #[derive(Debug, Message)]
@@ -152,6 +156,11 @@ impl Actor for Socket {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
+        ctx.run_later(START_WITHIN, |this, ctx| {
+            if matches!(this.phase, Phase::Waiting) {
+                this.close(1008, "no start came in time", ctx);
+            }
+        });
     }
 }
 
@@ -166,23 +175,36 @@ impl Drop for Socket {
     }
 }
 
+/// The answer to a frame waits until all of it was taken, by the conversation too: a client that sends faster than that
+/// is slowed down, and the events of one message come before the next message is read.
 impl Handler<Frame> for Socket {
-    type Result = ();
+    type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, frame: Frame, ctx: &mut Self::Context) {
-        match frame {
+    fn handle(&mut self, frame: Frame, ctx: &mut Self::Context) -> Self::Result {
+        let work = match frame {
             Frame::Closed => {
                 self.phase = Phase::Closed;
                 ctx.stop();
+                None
             }
-            Frame::Binary(bytes) => self.handle_audio(&bytes),
+            Frame::Binary(bytes) => {
+                self.handle_audio(&bytes);
+                None
+            }
             Frame::Text(text) => match protocol::parse(&text, self.service.settings.sockets.bounds) {
                 Ok(message) => self.handle_message(message, ctx),
-                Err(refused) => self.refuse(refused),
+                Err(refused) => {
+                    self.refuse(refused);
+                    None
+                }
             },
-        }
+        };
+        AtomicResponse::new(work.unwrap_or_else(|| Box::pin(actix::fut::ready(()))))
     }
 }
+
+/// What remains of a message: the socket does nothing else before it is done.
+type Work = std::pin::Pin<Box<dyn ActorFuture<Socket, Output = ()>>>;
 
 impl Handler<Reserve> for Socket {
     type Result = ();
@@ -202,7 +224,7 @@ impl Handler<Publish> for Socket {
     type Result = ();
 
     fn handle(&mut self, Publish(event): Publish, _: &mut Self::Context) {
-        let Some(live) = self.live_mut() else { return };
+        let Some(live) = self.live_mut().filter(|live| live.is_current(&event)) else { return };
         live.note(&event);
         if let Some(event) = live.event(event) {
             self.send(&event);

@@ -69,36 +69,44 @@ impl Watch {
         Self { driver, lanes, last_served: BTreeMap::new(), denials: 0 }
     }
 
+    /// One segment at a time, so that a voice that gives way to another is seen to go.
     pub(crate) fn offer(&mut self, id: LaneId, segments: &[Segment]) {
-        let mapped = self.mapped(id);
+        let generation = self.driver.lanes[&id].generation;
         for segment in segments {
+            let mapped = self.mapped(id);
+            self.driver.offer_to(id, generation, std::slice::from_ref(segment));
             self.note_offer(id, segment, &mapped);
         }
-        let generation = self.driver.lanes[&id].generation;
-        self.driver.offer_to(id, generation, segments);
         self.check();
     }
 
     fn note_offer(&mut self, id: LaneId, segment: &Segment, mapped: &BTreeSet<(Speaker, Scope)>) {
-        let limit = self.driver.limits.voices_max.get();
+        let held = &self.driver.lanes[&id];
+        let queue = self.driver.conversations[held.conversation].queue(id).expect("the lane is here");
         let lane = self.lanes.get_mut(&id).expect("the lane is watched");
-        let timeline = &self.driver.lanes[&id].timeline;
-        let offer = segment.offer(timeline);
+        let offer = segment.offer(&held.timeline);
         let known = lane.scopes.iter().position(|scope| *scope == offer.scope);
         let index = u16::try_from(known.unwrap_or(lane.scopes.len())).expect("few scopes are offered");
         let voice = Voice { speaker: offer.speaker, scope: index };
-        if !lane.admitted.contains(&voice) && lane.admitted.len() >= limit {
+        if !queue.is_admitted(voice) {
             return;
         }
         lane.admitted.insert(voice);
         if known.is_none() {
             lane.scopes.push(offer.scope.clone());
         }
+        for gone in lane.admitted.iter().copied().filter(|voice| !queue.is_admitted(*voice)).collect::<Vec<_>>() {
+            let newer = lane.admitted.iter().any(|voice| voice.speaker == gone.speaker && voice.scope > gone.scope);
+            assert!(newer, "{gone:?} gave way, and no newer scope has its number");
+            lane.admitted.remove(&gone);
+            lane.offered.remove(&gone);
+            lane.used.remove(&gone);
+        }
         let end = Sample(offer.window.start().0 + offer.speech.min(offer.window.samples()));
         let claimed = Span::new(offer.window.start(), end).expect("test segments claim some speech");
-        let held = timeline.range().and_then(|ring| claimed.overlap(ring));
-        if let Some(held) = held.filter(|_| !mapped.contains(&(offer.speaker, offer.scope))) {
-            lane.offered.entry(voice).or_default().insert(held);
+        let window = held.timeline.range().and_then(|ring| claimed.overlap(ring));
+        if let Some(window) = window.filter(|_| !mapped.contains(&(offer.speaker, offer.scope))) {
+            lane.offered.entry(voice).or_default().insert(window);
         }
     }
 

@@ -1,6 +1,8 @@
 //! What a conversation hears, and its handlers: commands in the imperative, facts in the past tense.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::prelude::*;
 use gpu_worker::Clip;
@@ -21,8 +23,18 @@ pub(in crate::live) struct Join {
     pub(in crate::live) lane: LaneId,
     pub(in crate::live) socket: Addr<Socket>,
     pub(in crate::live) ledger: Arc<Ledger>,
-    pub(in crate::live) people: Option<Vec<String>>,
+    pub(in crate::live) people: Option<Arc<BTreeSet<String>>>,
+    pub(in crate::live) exits: Exits,
     pub(in crate::live) join: matcher_core::Join,
+}
+
+/// Whether a client hears why updates led to no verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::live) enum Exits {
+    /// It asked for them.
+    Told,
+    /// They are counted, and not sent.
+    Counted,
 }
 
 /// Why a lane leaves.
@@ -63,12 +75,21 @@ pub(in crate::live) struct Answer {
     pub(in crate::live) selection: Selection,
 }
 
+/// Why a socket reserved nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::live) enum NoAnswer {
+    /// The slot goes.
+    Refused(Refusal),
+    /// The number has a query open elsewhere: the slot stays, and is tried again.
+    NotYet,
+}
+
 /// A socket answers a `Reserve`.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(in crate::live) struct Answered {
     pub(in crate::live) request: RequestId,
-    pub(in crate::live) answer: Result<Answer, Refusal>,
+    pub(in crate::live) answer: Result<Answer, NoAnswer>,
 }
 
 /// A query of the lane's former conversation ended.
@@ -115,12 +136,16 @@ impl Handler<Join> for Conversation {
     type Result = Result<(), JoinRefused>;
 
     fn handle(&mut self, message: Join, ctx: &mut Self::Context) -> Self::Result {
-        let Join { lane, socket, ledger, people, mut join } = message;
+        let Join { lane, socket, ledger, people, exits, mut join } = message;
+        if self.scheduler.generation(lane).is_some_and(|older| older < join.generation) {
+            // A predecessor's join came late: the newer generation speaks for the lane.
+            self.depart(lane, Left::Gone, ctx);
+        }
         join.gallery = self.service.gallery(people.as_deref());
         let hertz = f64::from(join.rate.hertz());
         self.scheduler.handle_joined(lane, join)?;
         let received = std::collections::BTreeMap::new();
-        self.lanes.insert(lane, LaneLink { socket, ledger, people, received, evicted: 0, hertz });
+        self.lanes.insert(lane, LaneLink { socket, ledger, people, exits, received, evicted: 0, hertz });
         self.settle_down(ctx);
         Ok(())
     }
@@ -156,6 +181,7 @@ impl Handler<Granted> for Conversation {
     type Result = ();
 
     fn handle(&mut self, Granted(turn): Granted, ctx: &mut Self::Context) {
+        self.granted.fetch_sub(1, Ordering::SeqCst);
         self.dispatch(turn, ctx);
     }
 }
@@ -166,7 +192,8 @@ impl Handler<Answered> for Conversation {
     fn handle(&mut self, Answered { request, answer }: Answered, ctx: &mut Self::Context) {
         match answer {
             Ok(answer) => self.extract(request, answer, ctx),
-            Err(refusal) => {
+            Err(NoAnswer::NotYet) => self.undelivered(request, ctx),
+            Err(NoAnswer::Refused(refusal)) => {
                 self.asked.remove(&request);
                 self.step(ctx, |core, _, out| core.handle_refused(request, refusal, out));
             }

@@ -6,7 +6,7 @@ use matcher_core::budget::Outcome;
 use matcher_core::{Ending, Event, ExitReason, Gallery, LaneId, Speaker};
 use tokio::sync::watch;
 
-use super::{Conversation, tell_free};
+use super::{Conversation, Exits, tell_free};
 use crate::live::labels;
 use crate::live::socket::{Overwhelmed, Publish};
 
@@ -48,6 +48,9 @@ impl Conversation {
 
     fn publish(&self, lane: LaneId, event: Event) {
         let Some(link) = self.lanes.get(&lane) else { return };
+        if link.exits == Exits::Counted && matches!(event, Event::Exited { .. }) {
+            return;
+        }
         if let Err(SendError::Full(_)) = link.socket.try_send(Publish(event)) {
             #[expect(clippy::disallowed_methods, reason = "the socket closes at the first; one a refused event")]
             link.socket.do_send(Overwhelmed);

@@ -1,6 +1,8 @@
 //! Client messages: parsed, checked, and refused with the name of the field.
 
+use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -69,7 +71,7 @@ pub struct Start {
     /// Where the provider's time 0 lies in the audio, seconds.
     pub audio_offset: f64,
     /// The people to recognise; everyone when absent.
-    pub people: Option<Vec<String>>,
+    pub people: Option<Arc<BTreeSet<String>>>,
     /// Whether the client wants `exit` events.
     pub verbose: bool,
 }
@@ -255,7 +257,7 @@ fn start(value: Value, bounds: Bounds) -> Result<Start, Refused> {
         audio: audio(&wire.audio)?,
         scope,
         audio_offset,
-        people: wire.people,
+        people: wire.people.map(|people| Arc::new(people.into_iter().collect())),
         verbose: wire.verbose,
     })
 }

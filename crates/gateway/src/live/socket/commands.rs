@@ -1,5 +1,6 @@
 //! What a client's messages do: start, segments, rollover, explain, stop.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use actix::prelude::*;
@@ -7,11 +8,11 @@ use matcher_core::{Explanation, Generation, HandOver, JoinRefused, LaneId};
 use telemetry::Refusal;
 
 use super::live::{Live, Place};
-use super::{Phase, Socket, TakenOver};
-use crate::live::conversation::{Explain, Finish, Join, Leave, Left, Offers, Voices};
+use super::{Phase, Socket, TakenOver, Work};
+use crate::live::conversation::{Exits, Explain, Finish, Join, Leave, Left, Offers, Voices};
 use crate::live::protocol::{Candidate, Event, Limits, Message, Model, Refused, Segment, SpeakerName, Start};
 use crate::live::protocol::{TotalBudget, VoiceSummary};
-use crate::live::registry::{Capacity, ConversationKey, Lineage, LineageKey, Taken};
+use crate::live::registry::{Capacity, Claim, ConversationKey, Lineage, LineageKey, NotTaken, Taken};
 use crate::live::service::Service;
 
 /// A conversation may end between looking it up and joining it; then a fresh one is started. Twice is already unlikely.
@@ -32,18 +33,20 @@ impl Socket {
         }
     }
 
-    pub(super) fn handle_message(&mut self, message: Message, ctx: &mut Context<Self>) {
+    /// Does what a message says; what is still to be waited for comes back.
+    pub(super) fn handle_message(&mut self, message: Message, ctx: &mut Context<Self>) -> Option<Work> {
         match (&self.phase, message) {
+            (Phase::Live(_), Message::Segments(segments)) => return self.offer(segments),
             (Phase::Waiting, Message::Start(start)) => self.start(*start, ctx),
             (Phase::Waiting, Message::Stop) => self.say_goodbye("stopped", 1000, ctx),
             (Phase::Waiting, _) => self.refuse(out_of_order("send `start` first")),
             (Phase::Live(_), Message::Start(_)) => self.refuse(out_of_order("`start` was sent before; it comes once")),
-            (Phase::Live(_), Message::Segments(segments)) => self.offer(segments),
             (Phase::Live(_), Message::Rollover { conversation, carry }) => self.roll_over(conversation, carry, ctx),
             (Phase::Live(_), Message::Explain { speaker }) => self.explain(&speaker, ctx),
             (Phase::Live(_), Message::Stop) => self.stop(ctx),
             (Phase::Stopping(_) | Phase::Closed, _) => {}
         }
+        None
     }
 
     fn start(&mut self, start: Start, ctx: &mut Context<Self>) {
@@ -59,6 +62,7 @@ impl Socket {
                 key,
                 lineage: lineage.clone(),
                 people: start.people.clone(),
+                exits: if start.verbose { Exits::Told } else { Exits::Counted },
                 generation: taken.generation,
                 rate: matcher_core::Rate::new(start.audio.sample_rate),
             },
@@ -83,12 +87,17 @@ impl Socket {
         key: &ConversationKey,
         ctx: &Context<Self>,
     ) -> Result<(Arc<Lineage>, Taken), Refused> {
-        let lineage_key = LineageKey { account: self.account.clone(), recording: start.recording.clone() };
-        let lineage = self.service.registry.lineage(&self.service, &lineage_key).map_err(capacity)?;
-        if start.resume.as_ref().is_some_and(|token| !lineage.accepts(token)) {
-            return Err(Refused::field("resume", "is not this recording's newest token; start without it"));
-        }
-        let taken = lineage.take((self.id.clone(), ctx.address()), key, self.service.ids.next("resume-"));
+        let claim = Claim {
+            recording: LineageKey { account: self.account.clone(), recording: start.recording.clone() },
+            socket: (self.id.clone(), ctx.address()),
+            conversation: key.clone(),
+            resume: start.resume.clone(),
+        };
+        let taken = self.service.registry.take(&self.service, claim);
+        let (lineage, taken) = taken.map_err(|not_taken| match not_taken {
+            NotTaken::WrongToken => Refused::field("resume", not_taken.to_string()),
+            NotTaken::Capacity(full) => capacity(full),
+        })?;
         if let Some(predecessor) = &taken.predecessor {
             #[expect(
                 clippy::disallowed_methods,
@@ -127,19 +136,13 @@ impl Socket {
         }
     }
 
-    fn offer(&mut self, segments: Vec<Result<Segment, Refused>>) {
-        let Phase::Live(live) = &mut self.phase else { return };
+    fn offer(&mut self, segments: Vec<Result<Segment, Refused>>) -> Option<Work> {
+        let Phase::Live(live) = &mut self.phase else { return None };
         let (batch, refusals) = live.batch(segments);
-        let sent = live.conversation().try_send(Offers { lane: live.lane(), batch });
+        let offering = live.conversation().send(Offers { lane: live.lane(), batch });
         refusals.into_iter().for_each(|refused| self.refuse(refused));
-        // Closed: the conversation was lost, and what the ring holds is offered again to the next one.
-        if let Err(SendError::Full(_)) = sent {
-            self.refuse(Refused::whole(
-                "busy",
-                Refusal::Capacity,
-                "this conversation is busy; send these segments again",
-            ));
-        }
+        // An error means that the conversation was lost: what the ring holds is offered again to the next one.
+        Some(Box::pin(offering.into_actor(self).map(|_, _, _| ())))
     }
 
     fn roll_over(&mut self, conversation: String, carry: bool, ctx: &mut Context<Self>) {
@@ -157,7 +160,10 @@ impl Socket {
         let key = ConversationKey { account: self.account.clone(), conversation };
         let from = live.key().clone();
         // The generation moves at once: nothing of the former conversation can reserve from here on.
-        let entry = Entry { generation: live.lineage().roll_over(&key), key, ..Entry::of(live) };
+        let Ok(generation) = live.lineage().roll_over(&self.id, &key) else {
+            return; // Another socket has taken this recording over, and its word is on the way here.
+        };
+        let entry = Entry { generation, key, ..Entry::of(live) };
         let before = live.generation();
         let joining = move_over(self.service.clone(), ctx.address(), entry, (from, before, Left::RolledOver));
         self.enter_when(joining, |_| {}, ctx);
@@ -166,7 +172,8 @@ impl Socket {
     /// The conversation's actor was lost: the lane joins a fresh one and offers again what its ring still holds.
     pub(super) fn rejoin(&mut self, ctx: &mut Context<Self>) {
         let Some(live) = self.live() else { return };
-        let entry = Entry { generation: live.ledger().resume(), ..Entry::of(live) };
+        let Ok(generation) = live.lineage().resume(&self.id) else { return };
+        let entry = Entry { generation, ..Entry::of(live) };
         let joining = join(self.service.clone(), ctx.address(), entry, None);
         let again = |live: &mut Live| {
             let offers = Offers { lane: live.lane(), batch: live.recent() };
@@ -202,7 +209,8 @@ impl Socket {
 
     fn explain(&mut self, speaker: &SpeakerName, ctx: &mut Context<Self>) {
         let Phase::Live(live) = &self.phase else { return };
-        let number = match live.names.known(speaker) {
+        let known = live.names().known(speaker);
+        let number = match known {
             Ok(number) => number,
             Err(bad) => return self.refuse(Refused::field("speaker", bad.to_string())),
         };
@@ -257,7 +265,7 @@ impl Socket {
         let state = voice.state;
         VoiceSummary {
             speaker: state.speaker.0,
-            label: self.live().and_then(|live| live.names.label(state.speaker)).map(str::to_owned),
+            label: self.live().and_then(|live| live.label(state.speaker)),
             scope: state.scope.as_str().to_owned(),
             status: state.status.as_str(),
             person_id: state.identity.as_ref().map(|identity| identity.person.as_str().to_owned()),
@@ -275,7 +283,8 @@ impl Socket {
 struct Entry {
     key: ConversationKey,
     lineage: Arc<Lineage>,
-    people: Option<Vec<String>>,
+    people: Option<Arc<BTreeSet<String>>>,
+    exits: Exits,
     generation: Generation,
     rate: matcher_core::Rate,
 }
@@ -286,6 +295,7 @@ impl Entry {
             key: live.key().clone(),
             lineage: live.lineage().clone(),
             people: live.people.clone(),
+            exits: live.exits(),
             generation: live.generation(),
             rate: live.rate(),
         }
@@ -335,6 +345,7 @@ async fn enter(
             socket: socket.clone(),
             ledger: entry.lineage.ledger.clone(),
             people: entry.people.clone(),
+            exits: entry.exits,
             join: matcher_core::Join {
                 generation: entry.generation,
                 rate: entry.rate,
@@ -367,7 +378,7 @@ fn explained_event(live: &Live, voice: Explanation, levels: [f64; 3]) -> Event {
     let speaker = voice.state.speaker;
     Event::Explained {
         speaker: speaker.0,
-        label: live.names.label(speaker).map(str::to_owned),
+        label: live.label(speaker),
         scope: voice.state.scope.as_str().to_owned(),
         status: voice.state.status.as_str(),
         candidates: voice

@@ -1,12 +1,12 @@
 //! A recording after its `start`: the lane's audio, voices and place in a conversation.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use actix::Addr;
 use matcher_core::{Batch, Event as CoreEvent, Generation, LaneId, Offer, Rate, Scope, SegmentId, Speaker};
 
-use crate::live::conversation::{Conversation, Leave, Left};
+use crate::live::conversation::{Conversation, Exits, Leave, Left};
 use crate::live::intake::Intake;
 use crate::live::ledger::Ledger;
 use crate::live::names::{BadName, Names};
@@ -14,9 +14,13 @@ use crate::live::protocol::{BudgetLeft, Event, Refused, Segment, Start};
 use crate::live::registry::{ConversationKey, Lineage};
 use crate::live::ring::Ring;
 use crate::live::service::Service;
+use std::sync::MutexGuard;
 
 /// Offers that are remembered to be made again when the scheduler is lost: one full message.
 const RECENT_MAX: usize = 512;
+
+/// Samples of scratch space that a socket keeps: common frames need less, and one huge frame must not cost memory for ever.
+const SCRATCH_MAX: usize = 8192;
 
 /// See the module's text. Dropping it leaves the lane.
 pub(super) struct Live {
@@ -31,11 +35,10 @@ pub(super) struct Live {
     scope: Scope,
     audio_offset: f64,
     sample_rate: std::num::NonZeroU32,
-    pub(super) people: Option<Vec<String>>,
-    verbose: bool,
+    pub(super) people: Option<Arc<BTreeSet<String>>>,
+    exits: Exits,
     intake: Intake,
     pub(super) ring: Ring,
-    pub(super) names: Names,
     recent: VecDeque<Offer>,
     /// Where in the audio each voice got its newest verdict, seconds. Bounded like the voices of one generation.
     decided_at: BTreeMap<(Speaker, Scope), f64>,
@@ -59,10 +62,9 @@ impl Live {
             audio_offset: start.audio_offset,
             sample_rate: start.audio.sample_rate,
             people: start.people,
-            verbose: start.verbose,
+            exits: if start.verbose { Exits::Told } else { Exits::Counted },
             intake: Intake::new(start.audio.encoding, start.audio.channels),
             ring: Ring::new(rate, capacity),
-            names: Names::default(),
             recent: VecDeque::new(),
             decided_at: BTreeMap::new(),
             samples: Vec::new(),
@@ -80,6 +82,29 @@ impl Live {
 
     pub(super) fn ledger(&self) -> &Arc<Ledger> {
         &self.lineage.ledger
+    }
+
+    pub(super) const fn exits(&self) -> Exits {
+        self.exits
+    }
+
+    /// The recording's labels, the same for every socket of it.
+    pub(super) fn names(&self) -> MutexGuard<'_, Names> {
+        self.lineage.names()
+    }
+
+    /// Whether an event speaks of this lane as it is now.
+    pub(super) fn is_current(&self, event: &CoreEvent) -> bool {
+        match event {
+            CoreEvent::Published { generation, .. } | CoreEvent::Retracted { generation, .. } => {
+                *generation == self.generation
+            }
+            CoreEvent::Exited { .. }
+            | CoreEvent::Failed { .. }
+            | CoreEvent::Decided { .. }
+            | CoreEvent::Released { .. }
+            | CoreEvent::Overdue { .. } => true,
+        }
     }
 
     pub(super) const fn key(&self) -> &ConversationKey {
@@ -104,6 +129,10 @@ impl Live {
 
     /// The lane has moved.
     pub(super) fn enter(&mut self, place: Place) {
+        if self.key != place.key {
+            // What was said in another conversation is no news in this one.
+            self.recent.clear();
+        }
         self.key = place.key;
         self.conversation = place.conversation;
         self.generation = place.generation;
@@ -126,6 +155,8 @@ impl Live {
     pub(super) fn handle_audio(&mut self, frame: &[u8]) -> usize {
         let bad = self.intake.decode(frame, &mut self.samples);
         self.ring.write(&self.samples);
+        self.samples.clear();
+        self.samples.shrink_to(SCRATCH_MAX);
         bad
     }
 
@@ -155,7 +186,7 @@ impl Live {
             Refused::field(format!("segments[{index}].{field}"), bad.to_string())
         })?;
         let speaker = self
-            .names
+            .names()
             .number(&segment.speaker, &scope)
             .map_err(|bad: BadName| Refused::field(format!("segments[{index}].speaker"), bad.to_string()))?;
         let segment = SegmentId::new(&segment.id);
@@ -178,8 +209,8 @@ impl Live {
         Batch { generation: self.generation, ring: self.ring.timeline().range(), offers }
     }
 
-    fn label(&self, speaker: Speaker) -> Option<String> {
-        self.names.label(speaker).map(str::to_owned)
+    pub(super) fn label(&self, speaker: Speaker) -> Option<String> {
+        self.names().label(speaker).map(str::to_owned)
     }
 
     pub(super) fn budget_left(&self, speaker: Speaker) -> BudgetLeft {
@@ -199,7 +230,7 @@ impl Live {
                 segment_id: segment.map(|segment| segment.as_str().to_owned()),
                 reason: status.as_str(),
             }),
-            CoreEvent::Exited { speaker, segment, reason, cap, .. } => self.verbose.then(|| Event::Exit {
+            CoreEvent::Exited { speaker, segment, reason, cap, .. } => Some(Event::Exit {
                 speaker: speaker.0,
                 label: self.label(speaker),
                 segment_id: segment.map(|segment| segment.as_str().to_owned()),

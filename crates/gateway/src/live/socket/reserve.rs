@@ -6,26 +6,27 @@ use matcher_core::{Dispatch, ExitReason, Refusal};
 use telemetry::FirstBlock;
 
 use super::{Live, Socket};
-use crate::live::conversation::Answer;
+use crate::live::conversation::{Answer, NoAnswer};
 use crate::live::labels;
 use crate::live::ledger::NoLease;
 
 impl Socket {
     /// Denials are booked here, in one step with their incidence and their record.
-    pub(super) fn reserve(&self, dispatch: &Dispatch) -> Result<Answer, Refusal> {
-        const STALE: Refusal = Refusal::Exit(ExitReason::StaleGeneration);
+    pub(super) fn reserve(&self, dispatch: &Dispatch) -> Result<Answer, NoAnswer> {
+        const STALE: NoAnswer = exit(ExitReason::StaleGeneration);
         let live = self.live().filter(|live| live.generation() == dispatch.generation).ok_or(STALE)?;
         let picked = live.ring.timeline().pick(&dispatch.fresh, dispatch.needed, dispatch.query_max);
-        let selection = picked.map_err(Refusal::Exit)?;
+        let selection = picked.map_err(exit)?;
         let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker).map_err(|refused| match refused {
             NoLease::Refused(Refused::Denied(denied)) => {
                 if denied.voice == Seen::First {
                     self.record(live, dispatch, &denied);
                 }
-                Refusal::Denied(denied.cap)
+                NoAnswer::Refused(Refusal::Denied(denied.cap))
             }
-            NoLease::Refused(Refused::VoiceCapacity) => Refusal::Exit(ExitReason::VoiceCapacity),
-            NoLease::Refused(Refused::StaleGeneration | Refused::NumberInWork) | NoLease::Broken => STALE,
+            NoLease::Refused(Refused::VoiceCapacity) => exit(ExitReason::VoiceCapacity),
+            NoLease::Refused(Refused::NumberInWork) => NoAnswer::NotYet,
+            NoLease::Refused(Refused::StaleGeneration) | NoLease::Broken => STALE,
         })?;
         let clip = Clip { pcm: live.ring.copy(&selection.pieces), sample_rate: live.sample_rate() };
         Ok(Answer { clip, lease, selection })
@@ -48,4 +49,8 @@ impl Socket {
         };
         record.emit();
     }
+}
+
+const fn exit(reason: ExitReason) -> NoAnswer {
+    NoAnswer::Refused(Refusal::Exit(reason))
 }

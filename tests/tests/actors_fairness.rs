@@ -1,0 +1,177 @@
+//! Goal: no token is spent on waiting, turns are shared fairly, and no worker idles while somebody waits.
+//! Method: the live actors on virtual time with two workers that are first come, first served, as the pool's are; a
+//! hundred conversations that always have more to examine than there is time for. Each conversation has a tone of its
+//! own, so that the engine's log tells whose query was when. The budgets are raised: here the workers are the limit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rollcall_tests::actors::{Client, Query, World, limit, pass, run};
+use serde_json::Value;
+
+const WORKERS: usize = 2;
+const RUN: Duration = Duration::from_millis(200);
+
+/// Two workers, and budgets that nobody reaches.
+fn world() -> World {
+    let world = World::with_workers(WORKERS, |settings| {
+        settings.budget.burst = limit(1_000_000);
+        settings.budget.attempts_max = limit(1_000_000);
+        settings.sockets.ring = Duration::from_secs(20);
+    });
+    world.queries_take(RUN);
+    world
+}
+
+/// Clients of `count` conversations, each with its own tone: the first has tone 1.
+async fn conversations(world: &World, count: i16) -> Vec<(i16, Client)> {
+    let mut clients = Vec::new();
+    for tone in 1..=count {
+        let name = format!("conversation-{tone}");
+        clients.push((tone, world.client(&name, &name).await));
+    }
+    clients
+}
+
+/// Two seconds of speech that `voices` voices of a conversation have at once.
+async fn speak(client: &mut Client, tone: i16, voices: std::ops::Range<u32>) {
+    let part = client.speak(tone, 2.0).await;
+    let segments: Vec<Value> = voices.map(|voice| client.segment(voice, part)).collect();
+    client.offer(segments).await;
+}
+
+/// No query that was reserved waited longer than one run, and none was lost while it waited.
+fn check_nothing_was_spent_on_waiting(world: &World, log: &[Query]) {
+    let now = world.now();
+    for query in log {
+        assert!(query.waited(now) <= RUN, "longer than one run: {query:?}");
+    }
+    let books = world.service.telemetry.accounts().books();
+    let under_way = log.iter().filter(|query| query.ended.is_none()).count();
+    assert_eq!((books.reserved as usize, books.failed), (log.len(), 0), "each reservation became one run: {books:?}");
+    assert_eq!(books.open as usize, under_way);
+    assert!(under_way <= 2 * WORKERS);
+}
+
+/// Jain's index: 1 when all have the same, 1/n when one has everything.
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+fn served(log: &[Query], tones: i16) -> Vec<f64> {
+    let mut counts: BTreeMap<i16, f64> = (1..=tones).map(|tone| (tone, 0.0)).collect();
+    for query in log.iter().filter(|query| query.started.is_some()) {
+        *counts.entry(query.tone).or_default() += 1.0;
+    }
+    counts.into_values().collect()
+}
+
+#[test]
+fn a_hundred_busy_conversations_share_two_workers_evenly_and_spend_nothing_on_waiting() {
+    run(async {
+        const MINUTES: u32 = 4;
+        let world = world();
+        let mut clients = conversations(&world, 100).await;
+        for _ in 0..MINUTES * 6 {
+            for (tone, client) in &mut clients {
+                // Some have one voice that talks, some have eight: a conversation has one share, whatever it has.
+                speak(client, *tone, 0..1 + *tone as u32 % 8).await;
+            }
+            for _ in 0..100 {
+                pass(0.1 - 1e-5).await;
+                let idle = world.idle_workers();
+                assert!(idle == 0 || world.service.turnstile.waiting() == 0, "{idle} idle while somebody waits");
+            }
+        }
+        let log = world.log();
+        check_nothing_was_spent_on_waiting(&world, &log);
+        let index = jain(&served(&log, 100));
+        assert!(index > 0.95, "Jain's index {index:.4}: {:?}", served(&log, 100));
+
+        let capacity = world.now().as_secs_f64() / RUN.as_secs_f64() * WORKERS as f64;
+        let done = log.iter().filter(|query| query.ended.is_some()).count() as f64;
+        assert!(done > 0.99 * capacity, "{done} of {capacity} runs: a worker stood still");
+        println!("{done} runs, Jain's index {index:.4}, longest wait {:?}", longest_wait(&world, &log));
+    });
+}
+
+fn longest_wait(world: &World, log: &[Query]) -> Duration {
+    log.iter().map(|query| query.waited(world.now())).max().unwrap_or_default()
+}
+
+#[test]
+fn no_conversation_is_served_twice_while_another_that_waits_is_not() {
+    // In every window, and not only over the run.
+    run(async {
+        let world = world();
+        let mut clients = conversations(&world, 20).await;
+        for (tone, client) in &mut clients {
+            speak(client, *tone, 0..60).await;
+        }
+        pass(60.0).await;
+        let tones: Vec<i16> = world.queries().iter().map(|(tone, _)| *tone).collect();
+        assert!(tones.len() > 400);
+        // While they come in, the turns go to whoever is there; after one round everybody stands in it.
+        for window in tones[2 * WORKERS + 20..].windows(20) {
+            let mut heard = window.to_vec();
+            heard.sort_unstable();
+            heard.dedup();
+            assert_eq!(heard.len(), 20, "{window:?}");
+        }
+    });
+}
+
+/// How long nine calm conversations wait from their segment to its verdict, when they all speak at once every five
+/// seconds, or one after the other; the tenth bursts out again and again, or not at all.
+fn waits_of_the_calm(together: bool, burst: bool) -> Vec<Duration> {
+    run(async move {
+        let world = world();
+        let mut clients = conversations(&world, 10).await;
+        let mut offered: Vec<(i16, Duration)> = Vec::new();
+        for _ in 0..40 {
+            let (loud, calm) = clients.split_last_mut().unwrap();
+            if burst {
+                speak(&mut loud.1, loud.0, 0..100).await;
+            }
+            for (tone, client) in calm {
+                offered.push((*tone, world.now()));
+                speak(client, *tone, 0..1).await;
+                pass(if together { 0.0 } else { 0.55 }).await;
+            }
+            pass(if together { 5.0 } else { 0.05 }).await;
+        }
+        pass(30.0).await;
+        let log = world.log();
+        check_nothing_was_spent_on_waiting(&world, &log);
+        (1..10).flat_map(|tone| waits(&offered, &log, tone)).collect()
+    })
+}
+
+/// The calm speak two seconds at a time and are examined each time, so offers and queries of one tone are pairs.
+fn waits(offered: &[(i16, Duration)], log: &[Query], tone: i16) -> Vec<Duration> {
+    let offers: Vec<Duration> = offered.iter().filter(|(of, _)| *of == tone).map(|(_, at)| *at).collect();
+    let ends: Vec<Duration> = log.iter().filter(|query| query.tone == tone).filter_map(|query| query.ended).collect();
+    assert_eq!(offers.len(), ends.len(), "everything was served");
+    offers.iter().zip(ends).map(|(offered, ended)| ended - *offered).collect()
+}
+
+fn p99(mut waits: Vec<Duration>) -> Duration {
+    waits.sort_unstable();
+    waits[waits.len() * 99 / 100]
+}
+
+#[test]
+fn a_burst_of_a_hundred_voices_does_not_delay_nine_calm_conversations_that_speak_together() {
+    let (alone, beside) = (p99(waits_of_the_calm(true, false)), p99(waits_of_the_calm(true, true)));
+    println!("p99 from segment to verdict: {alone:?} alone, {beside:?} beside the burst");
+    assert!(beside <= alone * 2, "{beside:?} beside the burst, {alone:?} alone");
+}
+
+#[test]
+fn a_burst_of_a_hundred_voices_delays_a_calm_conversation_by_two_runs_at_most() {
+    let (alone, beside) = (p99(waits_of_the_calm(false, false)), p99(waits_of_the_calm(false, true)));
+    println!("p99 from segment to verdict: {alone:?} alone, {beside:?} beside the burst");
+    assert!(beside <= alone + 2 * RUN, "{beside:?} beside the burst, {alone:?} alone");
+}
