@@ -219,7 +219,7 @@ fn speech_that_a_query_left_runs_later_without_an_update_and_twelve_is_the_ceili
 
         spend(&mut client, 2, REJECTOR, 14).await;
         let lane = world.lane("talk").await;
-        assert_eq!(attempts(&[lane.clone()], 2), 12);
+        assert_eq!(attempts(std::slice::from_ref(&lane), 2), 12);
         assert!(lane.budget.denied.voice > 0);
     });
 }

@@ -26,6 +26,8 @@ fn a_recording_is_streamed_and_every_event_is_one_json_line() {
     let voices = events[events.len() - 1]["voices"].as_array().unwrap();
     let statuses: Vec<&Value> = voices.iter().map(|voice| &voice["status"]).collect();
     assert_eq!(statuses, ["user", "no_match"]);
+    // Each segment was sent when all of its audio had been: a query sees the whole turn.
+    assert!(voices.iter().all(|voice| voice["evidence_seconds"] == 6.0), "{voices:?}");
 }
 
 #[test]

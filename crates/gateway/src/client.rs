@@ -287,3 +287,43 @@ impl Events {
 pub fn encoded(samples: &[i16]) -> Bytes {
     samples.iter().flat_map(|sample| sample.to_le_bytes()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    //! Goal: a URL that cannot work is refused before anything is sent, and a refusal tells the server's own reason.
+    //! Method: values by hand; a connection to a port where nobody listens.
+
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_by_a_plain_http_url() {
+        assert_eq!(Address::parse("http://127.0.0.1:8700/").unwrap().authority, "127.0.0.1:8700");
+        for url in ["", "127.0.0.1:8700", "https://example.org", "ws://a", "http://", "http://a/b", "http://u@h"] {
+            assert!(matches!(Address::parse(url), Err(ClientError::Url { .. })), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_port_where_nobody_listens_is_told_with_the_mend() {
+        // Bound and not listened on: nobody else can take the port meanwhile.
+        let port = tokio::net::TcpSocket::new_v4().unwrap();
+        port.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}", port.local_addr().unwrap());
+        let error = Address::parse(&url).unwrap().connect().await.err().unwrap().to_string();
+        assert!(
+            error.contains(&url) && error.contains("start one with: rollcall serve --listen 127.0.0.1:"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_problem_document_gives_its_reason() {
+        assert_eq!(problem(br#"{"detail":"this server is draining"}"#).unwrap(), "this server is draining");
+        assert_eq!(problem(b"<html>"), None);
+    }
+
+    #[test]
+    fn samples_are_little_endian() {
+        assert_eq!(encoded(&[1, -2]).as_ref(), [1, 0, 254, 255]);
+    }
+}

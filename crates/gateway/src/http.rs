@@ -1,17 +1,18 @@
-//! The HTTP interface to people: enrolment, and who a clip sounds like. Thin: it checks what came, asks [`People`], and
-//! writes the answer.
+//! The HTTP interface: people and who a clip sounds like, live conversations, health and metrics. Thin: it checks what
+//! came, asks whoever knows, and writes the answer.
 //!
 //! Every error is a problem document (RFC 9457), including those that the web framework finds. A body is bounded in
-//! bytes, in time and in how many are read at once. Sockets, metrics and conversations are mounted elsewhere.
+//! bytes, in time and in how many are read at once. The WebSocket behind `/v1/listen` is [`crate::listen`]'s.
 
 mod body;
-pub mod conversations;
+mod conversations;
 mod identify;
 mod openapi;
+pub mod origin;
 pub(crate) mod people;
 pub mod problem;
 mod samples;
-pub mod status;
+mod status;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use gpu_worker::Engine;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::listen;
 use crate::people::People;
 use problem::Problem;
 
@@ -45,7 +47,7 @@ impl Api {
     }
 }
 
-/// Mounts the interface. The application must hold a `web::Data<Api>`; it also gets this module's answers to unknown
+/// Mounts the interface. The application must hold a `web::Data<Api>` and a `web::Data<Service>`; it also gets this module's answers to unknown
 /// paths, wrong methods and malformed JSON.
 pub fn configure(config: &mut web::ServiceConfig) {
     config
@@ -69,6 +71,11 @@ pub fn configure(config: &mut web::ServiceConfig) {
         )
         .service(resource("/v1/people/{id}/samples", "POST").route(web::post().to(samples::create)))
         .service(resource("/v1/identify", "POST").route(web::post().to(identify::identify)))
+        .service(resource("/v1/listen", "GET").route(web::get().to(listen::listen)))
+        .service(resource("/v1/conversations", "GET").route(web::get().to(conversations::list)))
+        .service(resource("/v1/conversations/{id}", "GET").route(web::get().to(conversations::show)))
+        .service(resource("/readyz", "GET").route(web::get().to(status::readyz)))
+        .service(resource("/metrics", "GET").route(web::get().to(status::metrics)))
         .default_service(web::to(no_such_path));
 }
 

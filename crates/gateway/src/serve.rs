@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::{Server as HttpHandle, ServerHandle};
+use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
 use gpu_worker::turnstile::Turnstile;
 use gpu_worker::{Engine, Manifest};
@@ -76,21 +77,8 @@ impl Server {
         let bind_error = |source| ServeError::Bind { address: config.server.listen.clone(), source };
         let listener = TcpListener::bind(&config.server.listen).map_err(bind_error)?;
         let address = listener.local_addr().map_err(bind_error)?;
-        let telemetry = telemetry()?;
-        let settings = settings(config, engine.manifest());
-        let drain = settings.sockets.drain;
-        observe(&telemetry, engine.clone(), people.clone());
-        let service = Arc::new(Service {
-            clock: Clock::start(),
-            turnstile: Turnstile::new(engine.turns_max()),
-            telemetry,
-            people: follow(&people),
-            registry: Registry::default(),
-            settings,
-            ids: Ids::Random,
-            arbiters: Arbiters::pool(SCHEDULER_THREADS),
-            engine: engine.clone(),
-        });
+        let service = assemble(config, engine.clone(), &people)?;
+        let drain = service.settings.sockets.drain;
         let http = http_server(listener, service.clone(), Api::new(people, engine))?;
         let handle = http.handle();
         Ok(Self { address, service, handle, running: actix_web::rt::spawn(http), drain })
@@ -139,6 +127,23 @@ impl Server {
     }
 }
 
+/// Everything that the actors share, from the configuration. Needs an actix system, and starts the schedulers' threads.
+pub(crate) fn assemble(config: &Config, engine: Arc<dyn Engine>, people: &People) -> Result<Arc<Service>, ServeError> {
+    let telemetry = telemetry()?;
+    observe(&telemetry, engine.clone(), people.clone());
+    Ok(Arc::new(Service {
+        clock: Clock::start(),
+        turnstile: Turnstile::new(engine.turns_max()),
+        telemetry,
+        people: follow(people),
+        registry: Registry::default(),
+        settings: settings(config, engine.manifest()),
+        ids: Ids::Random,
+        arbiters: Arbiters::pool(SCHEDULER_THREADS),
+        engine,
+    }))
+}
+
 /// With the exporter to a collector that the environment names, if it names one.
 fn telemetry() -> Result<Telemetry, ServeError> {
     let version = env!("CARGO_PKG_VERSION");
@@ -156,11 +161,7 @@ fn http_server(listener: TcpListener, service: Arc<Service>, api: Api) -> io::Re
         App::new()
             .app_data(service.clone())
             .app_data(api.clone())
-            .service(http::resource("/v1/listen", "GET").route(web::get().to(listen::listen)))
-            .service(http::resource("/readyz", "GET").route(web::get().to(http::status::readyz)))
-            .service(http::resource("/metrics", "GET").route(web::get().to(http::status::metrics)))
-            .service(http::resource("/v1/conversations", "GET").route(web::get().to(http::conversations::list)))
-            .service(http::resource("/v1/conversations/{id}", "GET").route(web::get().to(http::conversations::show)))
+            .wrap(from_fn(http::origin::same_origin))
             .configure(http::configure)
     };
     let server = HttpServer::new(app)

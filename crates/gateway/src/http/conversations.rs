@@ -9,12 +9,12 @@ use crate::live::{ConversationKey, Service, Snapshot};
 use crate::store::LOCAL_ACCOUNT;
 
 /// The ids of all live conversations.
-pub async fn list(service: web::Data<Service>) -> HttpResponse {
+pub(super) async fn list(service: web::Data<Service>) -> HttpResponse {
     HttpResponse::Ok().json(json!({"conversations": service.registry.conversations_of(LOCAL_ACCOUNT)}))
 }
 
 /// Voices, verdicts, queue and budgets of one.
-pub async fn show(id: web::Path<String>, service: web::Data<Service>) -> HttpResponse {
+pub(super) async fn show(id: web::Path<String>, service: web::Data<Service>) -> HttpResponse {
     let key = ConversationKey { account: LOCAL_ACCOUNT.to_owned(), conversation: id.into_inner() };
     let snapshot = match service.registry.find(&key) {
         Some(conversation) => conversation.send(Snapshot).await.ok(),

@@ -9,7 +9,7 @@ use super::problem::Problem;
 use crate::live::Service;
 
 /// 200 while a worker can extract and the service takes new sockets; 503 with the reason otherwise.
-pub async fn readyz(service: web::Data<Service>) -> HttpResponse {
+pub(super) async fn readyz(service: web::Data<Service>) -> HttpResponse {
     let health = service.engine.health();
     let trouble = if service.registry.is_draining() {
         Some("draining: this server is about to stop".to_owned())
@@ -31,7 +31,7 @@ pub async fn readyz(service: web::Data<Service>) -> HttpResponse {
 }
 
 /// The metrics, in the format that the scraper asks for.
-pub async fn metrics(request: HttpRequest, service: web::Data<Service>) -> HttpResponse {
+pub(super) async fn metrics(request: HttpRequest, service: web::Data<Service>) -> HttpResponse {
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
     let (content_type, body) = service.telemetry.encode(accept);
     HttpResponse::Ok().content_type(content_type).body(body)

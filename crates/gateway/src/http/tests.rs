@@ -10,6 +10,7 @@ use gpu_worker::Failure;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::Config;
 use crate::store::SqliteStore;
 use crate::testing::{TemporaryDirectory, ToneEngine, manifest, silence, tone, wav, wav_of};
 
@@ -64,6 +65,7 @@ macro_rules! ask {
 
 struct Fixture {
     api: web::Data<Api>,
+    service: web::Data<crate::live::Service>,
     engine: Arc<ToneEngine>,
     _directory: TemporaryDirectory,
 }
@@ -73,12 +75,19 @@ fn fixture() -> Fixture {
     let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
     let engine = ToneEngine::new();
     let people = People::open(store, &manifest()).unwrap();
-    Fixture { api: web::Data::new(Api::new(people, engine.clone())), engine, _directory: directory }
+    let service = crate::serve::assemble(&Config::default(), engine.clone(), &people).unwrap();
+    Fixture {
+        api: web::Data::new(Api::new(people, engine.clone())),
+        service: web::Data::from(service),
+        engine,
+        _directory: directory,
+    }
 }
 
 macro_rules! app {
     ($fixture:expr) => {
-        init_service(App::new().app_data($fixture.api.clone()).configure(configure)).await
+        init_service(App::new().app_data($fixture.api.clone()).app_data($fixture.service.clone()).configure(configure))
+            .await
     };
 }
 

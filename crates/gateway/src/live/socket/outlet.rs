@@ -122,3 +122,55 @@ impl Drop for Outflow {
         self.pressure.room.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Goal: a client that reads is slowed down and never closed for its own questions; one that does not read is closed.
+    //! Method: an outlet of four; the waits are polled by hand.
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn text(number: u8) -> Outbound {
+        Outbound::Text(number.to_string())
+    }
+
+    #[test]
+    fn room_is_there_while_half_of_the_outlet_is_free_and_comes_back_with_what_leaves() {
+        let (outlet, mut outflow) = outlet(4);
+        let room = outlet.room();
+        (0..2).for_each(|number| outlet.push(text(number)));
+        assert_eq!(room.wait().now_or_never(), Some(()));
+        outlet.push(text(2));
+        let mut waiting = Box::pin(room.wait());
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+        assert_eq!(outflow.next().now_or_never(), Some(Some(text(0))));
+        assert_eq!(waiting.now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn nobody_waits_for_room_in_an_outlet_whose_end_is_gone() {
+        for sender_first in [true, false] {
+            let (outlet, outflow) = outlet(4);
+            let room = outlet.room();
+            (0..4).for_each(|number| outlet.push(text(number)));
+            let mut waiting = Box::pin(room.wait());
+            assert_eq!(waiting.as_mut().now_or_never(), None);
+            if sender_first {
+                drop((outlet, outflow))
+            } else {
+                drop((outflow, outlet))
+            }
+            assert_eq!(waiting.now_or_never(), Some(()));
+        }
+    }
+
+    #[test]
+    fn an_overflow_goes_before_everything_that_waits() {
+        let (outlet, mut outflow) = outlet(2);
+        (0..3).for_each(|number| outlet.push(text(number)));
+        let next = outflow.next().now_or_never();
+        assert!(matches!(next, Some(Some(Outbound::Close { code: 1008, .. }))), "{next:?}");
+    }
+}

@@ -1,0 +1,49 @@
+//! Goal: `rollcall bench sockets` measures a server that it starts itself, and says so in the fields that others read.
+//! Method: the real command with a few sockets and a short ring; no number is held against a limit here but those that
+//! do not depend on the machine.
+
+use std::process::Command;
+
+use rollcall_tests::server::binary;
+use serde_json::Value;
+
+/// A short ring fills soon, and tokens that come back every second make the ramp short. Every third second a voice
+/// speaks, so that its fifth second, with which it gets its verdict, ends at 13 s: within the time measured, 8 to 14 s.
+const SHORT: [&str; 8] = [
+    "--set",
+    "matching.query_seconds_max=2",
+    "--set",
+    "sockets.ring_seconds=5",
+    "--set",
+    "budget.refill_per_hour=3600",
+    "--seconds",
+    "6",
+];
+
+#[test]
+fn a_few_sockets_are_measured_and_nothing_is_dropped() {
+    let output = Command::new(binary())
+        .args(["bench", "sockets", "--sockets", "6", "--json"])
+        .args(SHORT)
+        .output()
+        .expect("the binary was built, so it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!((&report["sockets"], &report["dropped"]), (&6.into(), &0.into()), "{report}");
+    assert_eq!((&report["ring_bytes"], &report["model"]), (&160_000.into(), &"scripted".into()), "{report}");
+    let (p50, p99) = (report["verdict_ms"]["p50"].as_f64(), report["verdict_ms"]["p99"].as_f64());
+    assert!(p50.is_some_and(|p50| p50 > 0.0) && p99 >= p50, "{report}");
+    for field in ["cpu_cores", "bytes_per_socket", "ratio_to_ring", "queries_per_s", "frames_per_s"] {
+        assert!(report[field].as_f64().is_some_and(|value| value > 0.0), "{field}: {report}");
+    }
+}
+
+#[test]
+fn more_sockets_than_files_may_be_open_are_refused_with_the_mend() {
+    let command = format!("ulimit -n 100 && exec {} bench sockets --sockets 50", binary().display());
+    let output = Command::new("sh").args(["-c", &command]).output().expect("every system has a shell");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("needs 300 open files and 100 are allowed; run: ulimit -n 300"), "{said}");
+}
