@@ -143,22 +143,23 @@ def identify(rollcall, case):
 def score(case, report):
     enrolled = {who for who, _ in case.gallery}
     behind = {label: who for who, label in labels(case.turns).items()}
+    named = {behind.get(voice["label"], case.alone): voice.get("person_id") for voice in report["voices"]}
     result = Score(queries=report["budget"]["reserved"])
-    truth = lambda item: behind.get(item.get("label"), case.alone)
-    for voice in report["voices"]:
-        who, named = truth(voice), voice.get("person_id")
-        if who not in enrolled:
-            result.strangers_refused += named is None
-            result.strangers_named += named is not None
+    # Over those who spoke and not over what was reported: a voice that is missing there was not named.
+    for who in behind.values() or [case.alone]:
+        name = named.get(who)
+        if who in enrolled:
+            result.right += name == who
+            result.refused += name is None
+            result.wrong += name not in (None, who)
         else:
-            result.right += named == who
-            result.refused += named is None
-            result.wrong += named not in (None, who)
+            result.strangers_refused += name is None
+            result.strangers_named += name is not None
     for segment in report["segments"]:
-        who, seconds = truth(segment), segment["end"] - segment["start"]
-        expected = who if who in enrolled else None
+        who, seconds = behind.get(segment["label"], case.alone), segment["end"] - segment["start"]
         result.seconds += seconds
-        result.seconds_right += seconds if segment.get("person_id") == expected else 0.0
+        if segment.get("person_id") == (who if who in enrolled else None):
+            result.seconds_right += seconds
     return result
 
 

@@ -135,10 +135,14 @@ impl Client {
         self.event_where(kind, |_| true).await
     }
 
-    /// The next event of a type that satisfies a condition; others before it are passed over.
+    /// The next event of a type that satisfies a condition; others before it are passed over, and do not prolong the wait.
     pub async fn event_where(&mut self, kind: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        within(kind, self.find(kind, holds)).await
+    }
+
+    async fn find(&mut self, kind: &str, holds: impl Fn(&Value) -> bool) -> Value {
         loop {
-            match within(kind, self.socket.next()).await {
+            match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let event: Value = serde_json::from_str(&text).expect("every event is JSON");
                     if event["type"] == kind && holds(&event) {

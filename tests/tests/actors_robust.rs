@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gateway::live::{Capacity, Drain, Frame};
 use gpu_worker::Failure;
-use rollcall_tests::actors::{Answer, Client, World, at_distance, count, limit, of_type, pass, run, settle, start};
+use rollcall_tests::actors::{Answer, World, at_distance, count, limit, of_type, pass, run, start};
 use serde_json::{Value, json};
 
 const OWNER: i16 = 200;

@@ -499,8 +499,12 @@ fn a_label_keeps_its_number_and_its_attempts_across_a_reconnect_and_a_new_one_ge
             say(&mut again, "owner", "second:0", OWNER).await;
         }
         let lane = world.lane("talk").await;
-        assert_eq!(lane.voices.iter().map(|voice| voice.speaker).collect::<Vec<_>>(), [1], "not the stranger's number");
-        assert_eq!(lane.voices[0].person_id.as_deref(), Some("user"));
+        assert_eq!(
+            lane.voices.iter().map(|voice| voice.voice.speaker).collect::<Vec<_>>(),
+            [1],
+            "not the stranger's number"
+        );
+        assert_eq!(lane.voices[0].voice.person_id.as_deref(), Some("user"));
     });
 }
 
@@ -518,7 +522,7 @@ fn no_token_is_spent_while_no_worker_can_extract() {
         world.engine_is_down(false);
         pass(1.1).await;
         let lane = world.lane("talk").await;
-        assert_eq!((lane.budget.reserved, lane.voices[0].status), (1, "user"), "the slot waited: {lane:?}");
+        assert_eq!((lane.budget.reserved, lane.voices[0].voice.status), (1, "user"), "the slot waited: {lane:?}");
     });
 }
 

@@ -22,7 +22,7 @@ use crate::audio::Audio;
 use crate::formats;
 
 pub use folders::{FolderError, Folders};
-pub use report::{Report, Segment, Voice};
+pub use report::{Report, Segment};
 
 /// What is to be identified, by whom and within which limits.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use super::player::{Ended, Player};
 use super::{IdentifyError, Request};
 use crate::formats;
 use crate::live::Names;
-use crate::live::protocol::{Model, SpeakerName, TotalBudget};
+use crate::live::protocol::{Model, SpeakerName, TotalBudget, VoiceSummary};
 
 /// The label of the one voice of a recording without segments.
 const ONLY_VOICE: &str = "SPEAKER_00";
@@ -27,7 +27,7 @@ pub struct Report {
     /// The model behind the verdicts.
     pub model: Model,
     /// Every voice, by number.
-    pub voices: Vec<Voice>,
+    pub voices: Vec<VoiceSummary>,
     /// Every segment, by its start.
     pub segments: Vec<Segment>,
     /// What it cost.
@@ -46,36 +46,6 @@ pub struct AudioSummary {
     pub seconds: f64,
     /// Samples per second.
     pub sample_rate: u32,
-}
-
-/// One voice.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Voice {
-    /// Its number, in order of appearance.
-    pub speaker: u32,
-    /// Its label in the segments.
-    pub label: String,
-    /// What is known at the end.
-    pub status: &'static str,
-    /// Who it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub person_id: Option<String>,
-    /// The name to show.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub person_name: Option<String>,
-    /// Cosine distance to the best print.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub distance: Option<f64>,
-    /// ... and to the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runner_up_distance: Option<f64>,
-    /// Seconds of speech behind the verdict.
-    pub evidence_seconds: f64,
-    /// Queries that were spent on it.
-    pub attempts: u32,
-    /// Where in the recording, in seconds, the status became what it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided_at: Option<f64>,
 }
 
 /// One segment, with what is known of its voice at the end.
@@ -185,7 +155,7 @@ fn window(rate: Rate, segment: &formats::Segment) -> Result<Span, (&'static str,
 }
 
 pub(super) fn report(manifest: &Manifest, request: &Request, said: &Said, player: Player) -> Report {
-    let voices: Vec<Voice> = player.voices().into_iter().map(|(voice, at)| summary(voice, at, said)).collect();
+    let voices: Vec<VoiceSummary> = player.voices().iter().map(|(voice, at)| summary(voice, *at, said)).collect();
     let mut segments: Vec<Segment> =
         said.segments.iter().map(|(speaker, segment)| told(*speaker, segment, &voices)).collect();
     segments.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
@@ -207,23 +177,11 @@ pub(super) fn report(manifest: &Manifest, request: &Request, said: &Said, player
     }
 }
 
-fn summary(voice: Explanation, decided_at: Option<f64>, said: &Said) -> Voice {
-    let Explanation { state, attempts, .. } = voice;
-    Voice {
-        speaker: state.speaker.0,
-        label: said.label(state.speaker),
-        status: state.status.as_str(),
-        person_id: state.identity.as_ref().map(|identity| identity.person.to_string()),
-        person_name: state.identity.as_ref().map(|identity| identity.name.to_string()),
-        distance: state.distance,
-        runner_up_distance: state.runner_up,
-        evidence_seconds: state.evidence_seconds,
-        attempts,
-        decided_at,
-    }
+fn summary(voice: &Explanation, decided_at: Option<f64>, said: &Said) -> VoiceSummary {
+    VoiceSummary { label: Some(said.label(voice.state.speaker)), decided_at, ..VoiceSummary::of(voice) }
 }
 
-fn told(speaker: Speaker, segment: &formats::Segment, voices: &[Voice]) -> Segment {
+fn told(speaker: Speaker, segment: &formats::Segment, voices: &[VoiceSummary]) -> Segment {
     let voice = voices.iter().find(|voice| voice.speaker == speaker.0);
     Segment {
         start: segment.start,
@@ -256,7 +214,7 @@ impl Report {
         formats::srt::write(&self.named(|voice| voice.person_name.as_deref()))
     }
 
-    fn named(&self, name: impl Fn(&Voice) -> Option<&str>) -> Vec<formats::Segment> {
+    fn named(&self, name: impl Fn(&VoiceSummary) -> Option<&str>) -> Vec<formats::Segment> {
         let named = self.segments.iter().map(|segment| {
             let voice = self.voices.iter().find(|voice| voice.speaker == segment.speaker);
             let label = voice.and_then(&name).unwrap_or(&segment.label).to_owned();

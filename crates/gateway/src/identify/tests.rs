@@ -140,8 +140,8 @@ fn a_recording_without_segments_is_one_voice_named_as_early_as_live() {
     assert_eq!(report.voices.len(), 1);
     let voice = &report.voices[0];
     assert_eq!(
-        (voice.label.as_str(), voice.status, voice.person_id.as_deref()),
-        ("SPEAKER_00", "not_user", Some("ben"))
+        (voice.label.as_deref(), voice.status, voice.person_id.as_deref()),
+        (Some("SPEAKER_00"), "not_user", Some("ben"))
     );
     assert_eq!((voice.decided_at, voice.attempts, voice.evidence_seconds), (Some(5.0), 3, 5.0));
     assert_eq!(report.segments.len(), 1);

@@ -4,7 +4,7 @@ use matcher_core::{Explanation, LaneId, Monotonic};
 use serde::Serialize;
 
 use super::Conversation;
-use crate::live::protocol::TotalBudget;
+use crate::live::protocol::{TotalBudget, VoiceSummary};
 
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,32 +37,13 @@ pub struct LaneSnapshot {
 /// One voice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VoiceSnapshot {
-    /// Its number.
-    pub speaker: u32,
-    /// Its provider stream.
-    pub scope: String,
-    /// What is known.
-    pub status: &'static str,
-    /// Who it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub person_id: Option<String>,
-    /// The name to show.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub person_name: Option<String>,
-    /// Distance to the best print.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub distance: Option<f64>,
-    /// Distance to the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runner_up_distance: Option<f64>,
-    /// Seconds of speech behind it.
-    pub evidence_seconds: f64,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub voice: VoiceSummary,
     /// Seconds of fresh speech.
     pub pending_seconds: f64,
     /// Seconds that its next query needs.
     pub needed_seconds: f64,
-    /// Attempts spent.
-    pub attempts: u32,
     /// The latest exit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_exit: Option<&'static str>,
@@ -110,22 +91,10 @@ impl Conversation {
 }
 
 fn voice(explained: Explanation) -> VoiceSnapshot {
-    let state = explained.state;
-    let (person_id, person_name) = state
-        .identity
-        .map_or((None, None), |identity| (Some(identity.person.as_str().to_owned()), Some(identity.name.to_string())));
     VoiceSnapshot {
-        speaker: state.speaker.0,
-        scope: state.scope.as_str().to_owned(),
-        status: state.status.as_str(),
-        person_id,
-        person_name,
-        distance: state.distance,
-        runner_up_distance: state.runner_up,
-        evidence_seconds: state.evidence_seconds,
+        voice: VoiceSummary { scope: Some(explained.state.scope.to_string()), ..VoiceSummary::of(&explained) },
         pending_seconds: explained.pending_seconds,
         needed_seconds: explained.needed_seconds,
-        attempts: explained.attempts,
         last_exit: explained.last_exit.map(matcher_core::ExitReason::as_str),
     }
 }

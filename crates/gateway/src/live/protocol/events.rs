@@ -1,5 +1,6 @@
 //! Server events. Each becomes one JSON text frame; none has a field for a vector or for audio.
 
+use matcher_core::Explanation;
 use serde::Serialize;
 
 /// What a voice and its lane have left.
@@ -78,7 +79,7 @@ pub struct Model {
     pub margin: f64,
 }
 
-/// One voice, as in the result of `identify`.
+/// One voice, as `identify`, the goodbye and the view of a conversation tell it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VoiceSummary {
     /// Its number.
@@ -86,8 +87,9 @@ pub struct VoiceSummary {
     /// The client's label for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Its provider stream.
-    pub scope: String,
+    /// Its provider stream, where there can be several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     /// What is known.
     pub status: &'static str,
     /// Who it is.
@@ -96,19 +98,40 @@ pub struct VoiceSummary {
     /// The name to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub person_name: Option<String>,
-    /// Distance to the best print.
+    /// Cosine distance to the best print.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<f64>,
-    /// Distance to the next.
+    /// ... and to the next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up_distance: Option<f64>,
     /// Seconds of speech behind the verdict.
     pub evidence_seconds: f64,
     /// Attempts spent.
     pub attempts: u32,
-    /// Where in the audio the newest verdict came, seconds.
+    /// Where in the audio, in seconds, the newest verdict came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<f64>,
+}
+
+impl VoiceSummary {
+    /// What the scheduler knows; label, scope and time of the verdict are the caller's to add.
+    #[must_use]
+    pub fn of(voice: &Explanation) -> Self {
+        let state = &voice.state;
+        Self {
+            speaker: state.speaker.0,
+            label: None,
+            scope: None,
+            status: state.status.as_str(),
+            person_id: state.identity.as_ref().map(|identity| identity.person.to_string()),
+            person_name: state.identity.as_ref().map(|identity| identity.name.to_string()),
+            distance: state.distance,
+            runner_up_distance: state.runner_up,
+            evidence_seconds: state.evidence_seconds,
+            attempts: voice.attempts,
+            decided_at: None,
+        }
+    }
 }
 
 /// A candidate of an explanation.

@@ -257,24 +257,17 @@ impl Socket {
 
     pub(super) fn goodbye(&self, reason: &'static str, voices: Vec<Explanation>) {
         let books = self.live().map(|live| live.ledger().books().0).unwrap_or_default();
-        let voices = voices.into_iter().map(|voice| self.summary(voice)).collect();
+        let voices = voices.iter().map(|voice| self.summary(voice)).collect();
         self.send(&Event::Goodbye { reason, voices, budget: TotalBudget::from(books) });
     }
 
-    fn summary(&self, voice: Explanation) -> VoiceSummary {
-        let state = voice.state;
+    fn summary(&self, voice: &Explanation) -> VoiceSummary {
+        let state = &voice.state;
         VoiceSummary {
-            speaker: state.speaker.0,
             label: self.live().and_then(|live| live.label(state.speaker)),
-            scope: state.scope.as_str().to_owned(),
-            status: state.status.as_str(),
-            person_id: state.identity.as_ref().map(|identity| identity.person.as_str().to_owned()),
-            person_name: state.identity.as_ref().map(|identity| identity.name.to_string()),
-            distance: state.distance,
-            runner_up_distance: state.runner_up,
-            evidence_seconds: state.evidence_seconds,
-            attempts: voice.attempts,
+            scope: Some(state.scope.to_string()),
             decided_at: self.live().and_then(|live| live.decided_at(state.speaker, &state.scope)),
+            ..VoiceSummary::of(voice)
         }
     }
 }
