@@ -96,6 +96,7 @@ impl Config {
         self.check_listen()?;
         self.check_log()?;
         self.check_clips()?;
+        self.check_answers()?;
         self.check_deadlines()
     }
 
@@ -176,6 +177,15 @@ impl Config {
         at_most(
             ("matching.query_seconds_max", matching.query_seconds_max),
             ("sockets.ring_seconds", self.sockets.ring_seconds),
+        )
+    }
+
+    /// One message may be answered by an event for each of its segments; a client that reads must not be closed for it.
+    fn check_answers(&self) -> Result<(), ConfigError> {
+        let sockets = &self.sockets;
+        at_most(
+            ("sockets.segments_per_message × 2", f64::from(sockets.segments_per_message) * 2.0),
+            ("sockets.outbound_events", f64::from(sockets.outbound_events)),
         )
     }
 

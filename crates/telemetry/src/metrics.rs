@@ -29,7 +29,7 @@ const VERDICT: Latency = Latency {
     name: "rollcall_verdict_seconds",
     instrument: "rollcall_verdict",
     help: "Time from the receipt of a segment to the verdict that it led to.",
-    bounds: &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
+    bounds: &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
 };
 
 /// From the moment a voice could be examined to its dispatch. The bounds are close around the age override of 5 s.
