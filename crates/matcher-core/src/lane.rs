@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::arbitration::{Contender, OwnerClaim, Standing as Arbitrated, arbitrate};
 use crate::embedding::{Centroid, Embedding};
@@ -19,6 +20,7 @@ use crate::ids::{Generation, LaneId, RequestId, Scope, SegmentId, Speaker};
 use crate::limits::{Floors, Limits};
 use crate::policy::{Candidate, Decision, Gallery, Policy, Role, Verdict};
 use crate::queue::{NearOwner, Slot, SpeakerMatchQueue, Standing, Tried, Voice};
+use crate::receipt::{Receipt, Standing as Ruled, VoiceName};
 use crate::span::{Rate, Span, Spans};
 use crate::time::Monotonic;
 
@@ -122,10 +124,11 @@ pub(crate) struct Lane {
     /// Numbers whose query of a former conversation is still in work. Bounded by that conversation's places.
     held: BTreeSet<Speaker>,
     work: BTreeMap<RequestId, Work>,
+    receipt: Arc<Receipt>,
 }
 
 impl Lane {
-    pub(crate) fn new(id: LaneId, join: Join, limits: Limits, policy: Policy) -> Self {
+    pub(crate) fn new(id: LaneId, join: Join, limits: Limits, policy: Policy, receipt: Arc<Receipt>) -> Self {
         Self {
             id,
             generation: join.generation,
@@ -141,6 +144,7 @@ impl Lane {
             locked: BTreeSet::new(),
             held: join.held.into_iter().collect(),
             work: BTreeMap::new(),
+            receipt,
         }
     }
 
@@ -173,29 +177,50 @@ impl Lane {
         self.scopes.get(usize::from(voice.scope)).expect("a voice's scope is interned when it is admitted")
     }
 
-    /// Takes one offer in; an event comes back when it ends here.
-    pub(crate) fn handle_offer(&mut self, offer: Offer, arrival: &Arrival) -> Option<Event> {
+    pub(crate) fn handle_offer(&mut self, offer: Offer, arrival: &Arrival, out: &mut Vec<Event>) {
         let (speaker, segment) = (offer.speaker, offer.segment.clone());
         let queued = if arrival.generation == self.generation {
-            self.admit_and_queue(offer, arrival)
+            self.admit_and_queue(offer, arrival, out)
         } else {
             Err(ExitReason::StaleGeneration)
         };
-        queued.err().map(|reason| self.exited(speaker, Some(segment), reason))
+        if let Err(reason) = queued {
+            out.push(self.exited(speaker, Some(segment), reason));
+        }
     }
 
-    fn admit_and_queue(&mut self, offer: Offer, arrival: &Arrival) -> Result<(), ExitReason> {
+    fn admit_and_queue(&mut self, offer: Offer, arrival: &Arrival, out: &mut Vec<Event>) -> Result<(), ExitReason> {
         let voice = self.admit(offer.speaker, &offer.scope)?;
         let record = self.voices.get_mut(&voice).expect("an admitted voice has a record");
         record.segment = Some(offer.segment.clone());
         if record.identity.is_some() {
             return Ok(());
         }
-        let queued = self.queue_ranges(voice, offer, arrival);
+        let undecided = self.undecided(voice);
+        if undecided.is_err() {
+            self.publish_ruling(voice, out); // Decided before it was first heard.
+        }
+        let queued = undecided.and_then(|()| self.queue_ranges(voice, offer, arrival));
         if let (Err(reason), Some(record)) = (queued, self.voices.get_mut(&voice)) {
             record.last_exit = Some(reason);
         }
         queued
+    }
+
+    /// What people decided is not asked of the model: no token is spent on it.
+    fn undecided(&self, voice: Voice) -> Result<(), ExitReason> {
+        match self.ruled(voice) {
+            Ruled::Free => Ok(()),
+            Ruled::Rejected => Err(ExitReason::Rejected),
+            Ruled::Named(_) | Ruled::Nobody | Ruled::Silenced => Err(ExitReason::ManualDecision),
+        }
+    }
+
+    fn ruled(&self, voice: Voice) -> Ruled {
+        if self.receipt.generation() == 0 {
+            return Ruled::Free; // Most conversations, and this is asked for every voice at every verdict.
+        }
+        self.receipt.standing(&VoiceName { speaker: voice.speaker, scope: self.scope(voice).clone() })
     }
 
     fn queue_ranges(&mut self, voice: Voice, offer: Offer, arrival: &Arrival) -> Result<(), ExitReason> {
@@ -343,42 +368,88 @@ impl Lane {
     ) {
         let work = self.finish(request);
         self.queue.cover(work.voice);
-        let record = self.voices.get_mut(&work.voice).expect("an examined voice has a record");
-        if record.identity.is_some() {
-            out.push(self.exited(work.voice.speaker, Some(work.segment), ExitReason::AlreadyMapped));
-            return;
-        }
-        record.evidence.add(Clip { embedding, samples: work.samples });
-        let is_enough = record.evidence.samples() >= self.floors.evidence;
-        let centroid = record.evidence.centroid();
-        match centroid.filter(|_| is_enough) {
-            Some(centroid) => self.decide(work.voice, centroid, out),
-            None => out.push(self.pending(work.voice)),
+        match self.take_evidence(&work, embedding) {
+            Err(reason) => self.exit_after_query(&work, reason, out),
+            Ok(Ruled::Free) => self.judge(work.voice, out),
+            Ok(_) => {
+                // It still competes with the others.
+                self.renew_row(work.voice);
+                self.publish(out);
+                self.exit_after_query(&work, ExitReason::ManualDecision, out);
+            }
         }
         self.requeue(work.voice, work.segment, now);
+    }
+
+    /// As [`Lane::handle_extracted`] when what people decided cannot be read: the evidence is kept, and nothing is published.
+    pub(crate) fn handle_unauthorised(
+        &mut self,
+        request: RequestId,
+        embedding: Embedding,
+        now: Monotonic,
+        out: &mut Vec<Event>,
+    ) {
+        let work = self.finish(request);
+        self.queue.cover(work.voice);
+        let reason = self.take_evidence(&work, embedding).err().unwrap_or(ExitReason::AuthorityUnavailable);
+        self.exit_after_query(&work, reason, out);
+        self.requeue(work.voice, work.segment, now);
+    }
+
+    /// Adds a clip to its voice's evidence, unless people rejected the voice or it got its name meanwhile.
+    fn take_evidence(&mut self, work: &Work, embedding: Embedding) -> Result<Ruled, ExitReason> {
+        let ruled = self.ruled(work.voice);
+        let record = self.voices.get_mut(&work.voice).expect("an examined voice has a record");
+        match ruled {
+            Ruled::Rejected => return Err(ExitReason::Rejected),
+            Ruled::Free if record.identity.is_some() => return Err(ExitReason::AlreadyMapped),
+            Ruled::Free | Ruled::Named(_) | Ruled::Nobody | Ruled::Silenced => {}
+        }
+        record.evidence.add(Clip { embedding, samples: work.samples });
+        Ok(ruled)
+    }
+
+    fn exit_after_query(&mut self, work: &Work, reason: ExitReason, out: &mut Vec<Event>) {
+        if let Some(record) = self.voices.get_mut(&work.voice) {
+            record.last_exit = Some(reason);
+        }
+        out.push(self.exited(work.voice.speaker, Some(work.segment.clone()), reason));
+    }
+
+    fn judge(&mut self, voice: Voice, out: &mut Vec<Event>) {
+        match self.renew_row(voice) {
+            Some(decision) => {
+                let contended = self.publish(out).contains(&voice);
+                out.push(self.decided(voice, &decision, contended));
+            }
+            None => out.push(self.pending(voice)),
+        }
+    }
+
+    /// What all evidence of a voice says now, if there is enough of it.
+    fn renew_row(&mut self, voice: Voice) -> Option<Decision> {
+        let record = self.voices.get_mut(&voice).expect("an examined voice has a record");
+        if record.evidence.samples() < self.floors.evidence {
+            return None;
+        }
+        let row = Row::judge(record.evidence.centroid()?, &self.gallery, &self.policy);
+        let decision = row.decision;
+        record.row = Some(Box::new(row));
+        Some(decision)
     }
 
     /// What an answered query did not use is queued again, with a new age, unless the voice has its name.
     fn requeue(&mut self, voice: Voice, segment: SegmentId, now: Monotonic) {
         let is_mapped = self.voices.get(&voice).is_some_and(|record| record.identity.is_some());
+        let is_decided = self.undecided(voice).is_err();
         let fresh = self.queue.fresh(voice).map_or(0, Spans::samples);
-        if is_mapped || self.queue.slot(voice).is_some() || fresh < self.needed(voice) {
+        if is_mapped || is_decided || self.queue.slot(voice).is_some() || fresh < self.needed(voice) {
             return;
         }
         // Refused by a full queue, the ranges stay with the voice until its next ordinary update.
         match self.queue.stamp(voice, segment, now) {
             Ok(_) | Err(_) => {}
         }
-    }
-
-    fn decide(&mut self, voice: Voice, centroid: Centroid, out: &mut Vec<Event>) {
-        let row = Row::judge(centroid, &self.gallery, &self.policy);
-        let decision = row.decision;
-        if let Some(record) = self.voices.get_mut(&voice) {
-            record.row = Some(Box::new(row));
-        }
-        let contended = self.publish(out).contains(&voice);
-        out.push(self.decided(voice, &decision, contended));
     }
 
     /// The people changed: all evidence is judged again, without a query.
@@ -397,48 +468,87 @@ impl Lane {
         self.held.remove(&speaker);
     }
 
+    /// People decided something: it holds at once.
+    pub(crate) fn handle_receipt(&mut self, receipt: Arc<Receipt>, out: &mut Vec<Event>) {
+        self.receipt = receipt;
+        self.publish(out);
+    }
+
     /// Arbitrates over all voices and publishes every change in one step. Returns the contended voices.
     fn publish(&mut self, out: &mut Vec<Event>) -> Vec<Voice> {
-        let judged: Vec<(Voice, &Row)> =
-            self.voices.iter().filter_map(|(voice, record)| Some((*voice, record.row.as_deref()?))).collect();
+        let mut contended = Vec::new();
+        for (voice, standing) in self.arbitrated() {
+            if standing == Arbitrated::Contended {
+                contended.push(voice);
+            }
+            let Some(decision) = self.voices.get(&voice).and_then(|record| record.row.as_ref()).map(|row| row.decision)
+            else {
+                continue;
+            };
+            let accepted = (standing == Arbitrated::Own && decision.verdict == Verdict::Accepted)
+                .then(|| decision.best.and_then(|best| self.gallery.at(best.index)))
+                .flatten();
+            let identity = accepted.map(|print| Identity {
+                person: print.person.clone(),
+                name: print.name.clone(),
+                origin: Origin::Automatic,
+            });
+            let status = match (accepted.map(|print| print.role), standing) {
+                (Some(Role::Owner), _) => Status::User,
+                (Some(Role::Person), _) => Status::NotUser,
+                (None, Arbitrated::Contended) => Status::Ambiguous,
+                (None, Arbitrated::Own) if self.policy.is_near_miss(&decision) => Status::Unknown,
+                (None, Arbitrated::Own) => Status::NoMatch,
+            };
+            self.install(voice, identity, status, out);
+        }
+        for voice in self.voices.keys().copied().collect::<Vec<_>>() {
+            self.publish_ruling(voice, out);
+        }
+        contended
+    }
+
+    /// The voices whose evidence speaks, and what arbitration leaves of it. A rejected voice takes no part; one that people
+    /// decided about competes, and is not published from its evidence.
+    fn arbitrated(&self) -> Vec<(Voice, Arbitrated)> {
+        let judged: Vec<(Voice, Ruled, &Row)> = self
+            .voices
+            .iter()
+            .filter_map(|(voice, record)| Some((*voice, self.ruled(*voice), record.row.as_deref()?)))
+            .filter(|(_, ruled, _)| *ruled != Ruled::Rejected)
+            .collect();
         let contenders: Vec<Contender<'_>> = judged
             .iter()
-            .map(|(voice, row)| Contender {
+            .map(|(voice, _, row)| Contender {
                 scope: self.scope(*voice),
                 centroid: &row.centroid,
                 owner_distance: row.owner_distance(),
                 decision: &row.decision,
             })
             .collect();
-        let standings = arbitrate(&contenders, &self.policy, OwnerClaim::Open);
-        let outcomes: Vec<(Voice, Decision, Arbitrated)> =
-            judged.iter().zip(standings).map(|((voice, row), standing)| (*voice, row.decision, standing)).collect();
-        let mut contended = Vec::new();
-        for (voice, decision, standing) in outcomes {
-            if standing == Arbitrated::Contended {
-                contended.push(voice);
-            }
-            self.publish_one(voice, &decision, standing, out);
-        }
-        contended
+        let claim = if self.receipt.is_owner_reserved() { OwnerClaim::Reserved } else { OwnerClaim::Open };
+        let standings = arbitrate(&contenders, &self.policy, claim);
+        let free = judged.iter().zip(standings).filter(|((_, ruled, _), _)| *ruled == Ruled::Free);
+        free.map(|((voice, ..), standing)| (*voice, standing)).collect()
     }
 
-    fn publish_one(&mut self, voice: Voice, decision: &Decision, standing: Arbitrated, out: &mut Vec<Event>) {
-        let accepted = (standing == Arbitrated::Own && decision.verdict == Verdict::Accepted)
-            .then(|| decision.best.and_then(|best| self.gallery.at(best.index)))
-            .flatten();
-        let identity = accepted.map(|print| Identity {
-            person: print.person.clone(),
-            name: print.name.clone(),
-            origin: Origin::Automatic,
-        });
-        let status = match (accepted.map(|print| print.role), standing) {
-            (Some(Role::Owner), _) => Status::User,
-            (Some(Role::Person), _) => Status::NotUser,
-            (None, Arbitrated::Contended) => Status::Ambiguous,
-            (None, Arbitrated::Own) if self.policy.is_near_miss(decision) => Status::Unknown,
-            (None, Arbitrated::Own) => Status::NoMatch,
-        };
+    /// What people decided about a voice.
+    fn publish_ruling(&mut self, voice: Voice, out: &mut Vec<Event>) {
+        match self.ruled(voice) {
+            Ruled::Free | Ruled::Silenced => {}
+            Ruled::Rejected | Ruled::Nobody => self.install(voice, None, Status::NoMatch, out),
+            Ruled::Named(named) => {
+                let status = if named.role == Role::Owner { Status::User } else { Status::NotUser };
+                let print = self.gallery.iter().find(|print| print.person == named.person);
+                let name = print.map_or(named.name, |print| print.name.clone());
+                let identity = Identity { person: named.person, name, origin: Origin::Manual };
+                self.install(voice, Some(identity), status, out);
+            }
+        }
+    }
+
+    /// Gives a voice its identity and status, and says what changed.
+    fn install(&mut self, voice: Voice, identity: Option<Identity>, status: Status, out: &mut Vec<Event>) {
         let record = self.voices.get_mut(&voice).expect("a judged voice has a record");
         let before = (record.identity.clone(), record.status);
         record.identity.clone_from(&identity);
@@ -453,14 +563,16 @@ impl Lane {
         let change = if changed && identity.is_some() { Change::Identity } else { Change::StatusOnly };
         let state = self.state(voice);
         out.push(Event::Published { lane: self.id, generation: self.generation, state, change });
-        if identity.is_some() {
-            self.drop_slot(voice, out);
+        if self.undecided(voice).is_err() {
+            self.drop_slot(voice, ExitReason::ManualDecision, out);
+        } else if identity.is_some() {
+            self.drop_slot(voice, ExitReason::AlreadyMapped, out);
         }
     }
 
-    fn drop_slot(&mut self, voice: Voice, out: &mut Vec<Event>) {
+    fn drop_slot(&mut self, voice: Voice, reason: ExitReason, out: &mut Vec<Event>) {
         if let Some(slot) = self.queue.unslot(voice) {
-            out.push(self.exited(voice.speaker, Some(slot.segment), ExitReason::AlreadyMapped));
+            out.push(self.exited(voice.speaker, Some(slot.segment), reason));
         }
     }
 

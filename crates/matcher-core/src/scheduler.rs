@@ -8,6 +8,7 @@
 //! [`Scheduler::handle_reserved`] or [`Scheduler::handle_refused`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::embedding::Embedding;
 use crate::event::{Batch, Dispatch, Event, Join, VoiceState};
@@ -17,6 +18,7 @@ use crate::lane::{Arrival, Explanation, Lane};
 use crate::limits::Limits;
 use crate::policy::{Gallery, Policy};
 use crate::queue::SpeakerMatchQueue;
+use crate::receipt::Receipt;
 use crate::span::Spans;
 use crate::time::Monotonic;
 
@@ -71,13 +73,28 @@ pub struct Scheduler {
     orphans: BTreeMap<RequestId, Orphan>,
     last_served: Option<LaneId>,
     requests: u64,
+    receipt: Arc<Receipt>,
 }
 
 impl Scheduler {
     /// A conversation without lanes.
     #[must_use]
-    pub const fn new(limits: Limits, policy: Policy) -> Self {
-        Self { limits, policy, lanes: BTreeMap::new(), orphans: BTreeMap::new(), last_served: None, requests: 0 }
+    pub fn new(limits: Limits, policy: Policy) -> Self {
+        Self {
+            limits,
+            policy,
+            lanes: BTreeMap::new(),
+            orphans: BTreeMap::new(),
+            last_served: None,
+            requests: 0,
+            receipt: Arc::default(),
+        }
+    }
+
+    /// What people decided, as far as the scheduler knows.
+    #[must_use]
+    pub fn receipt(&self) -> &Receipt {
+        &self.receipt
     }
 
     /// Lanes in the conversation.
@@ -158,7 +175,7 @@ impl Scheduler {
         if self.lanes.len() >= self.limits.lanes_max.get() {
             return Err(JoinRefused::LanesMax);
         }
-        self.lanes.insert(lane, Lane::new(lane, join, self.limits.clone(), self.policy));
+        self.lanes.insert(lane, Lane::new(lane, join, self.limits.clone(), self.policy, self.receipt.clone()));
         Ok(())
     }
 
@@ -182,7 +199,7 @@ impl Scheduler {
         let arrival = Arrival { generation, ring, now };
         for offer in offers {
             match self.lanes.get_mut(&lane) {
-                Some(lane) => out.extend(lane.handle_offer(offer, &arrival)),
+                Some(lane) => lane.handle_offer(offer, &arrival, out),
                 None => out.push(stale(lane, offer.speaker, offer.segment)),
             }
         }
@@ -235,7 +252,33 @@ impl Scheduler {
         }
     }
 
-    /// The query brought a voiceprint.
+    /// People decided something: it holds at once, for every lane. An older receipt than the one here changes nothing.
+    pub fn handle_receipt(&mut self, receipt: Receipt, out: &mut Vec<Event>) {
+        if receipt.generation() <= self.receipt.generation() {
+            return;
+        }
+        self.receipt = Arc::new(receipt);
+        for lane in self.lanes.values_mut() {
+            lane.handle_receipt(self.receipt.clone(), out);
+        }
+    }
+
+    /// The query brought a voiceprint, and what people decided could not be read: only what is known of it holds, and
+    /// nothing new is published.
+    pub fn handle_unauthorised(
+        &mut self,
+        request: RequestId,
+        embedding: Embedding,
+        now: Monotonic,
+        out: &mut Vec<Event>,
+    ) {
+        match self.lane_of(request) {
+            Some(lane) => lane.handle_unauthorised(request, embedding, now, out),
+            None => self.release_orphan(request, Some((ExitReason::StaleGeneration, None)), out),
+        }
+    }
+
+    /// The query brought a voiceprint. Whoever keeps receipts reads the newest first, for [`Scheduler::handle_receipt`].
     pub fn handle_extracted(&mut self, request: RequestId, embedding: Embedding, now: Monotonic, out: &mut Vec<Event>) {
         match self.lane_of(request) {
             Some(lane) => lane.handle_extracted(request, embedding, now, out),
