@@ -5,6 +5,7 @@
 //! gives an answer.
 
 mod engine;
+mod store;
 
 use std::future::Future;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 
 use engine::ScriptedEngine;
 pub use engine::{Answer, Query};
+pub use store::TestStore;
 
 /// Samples per second of every test's audio.
 pub const RATE: u32 = 16_000;
@@ -55,6 +57,8 @@ pub fn at_distance(distance: f64) -> Vec<f32> {
 pub struct World {
     /// What the actors share.
     pub service: Arc<Service>,
+    /// The real store behind it.
+    pub store: Arc<TestStore>,
     engine: Arc<ScriptedEngine>,
     people: watch::Sender<Gallery>,
 }
@@ -101,8 +105,10 @@ impl World {
         let (people, followed) = watch::channel(gallery(false));
         let mut settings = settings();
         change(&mut settings);
+        let store = Arc::new(TestStore::new());
         let service = Arc::new(Service {
             clock: Clock::start(),
+            store: store.clone(),
             engine: engine.clone(),
             turnstile: Turnstile::new(engine.turns_max()),
             telemetry: Telemetry::start("test").expect("fresh metrics"),
@@ -112,7 +118,7 @@ impl World {
             ids: Ids::Counted(AtomicU64::new(0)),
             arbiters: Arbiters::Current,
         });
-        Self { service, engine, people }
+        Self { service, store, engine, people }
     }
 
     /// What the engine answers to a tone, in order; the last answer repeats.

@@ -2,6 +2,7 @@
 //! ([`actors`]), and a real server process with real sockets ([`server`], [`socket`]).
 
 pub mod actors;
+pub mod directory;
 pub mod server;
 pub mod socket;
 pub mod sound;

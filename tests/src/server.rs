@@ -10,7 +10,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,7 @@ use serde_json::{Value, json};
 pub use http::{Answer, http};
 pub use page::{Page, promtool};
 
+use crate::directory::Directory;
 use crate::sound;
 
 /// Long enough for a machine that does ten other things; reached only when something is wrong.
@@ -47,6 +47,12 @@ impl Server {
         Self::start_in(Arc::new(Directory::new()), settings)
     }
 
+    /// Ends the process without a warning.
+    pub fn kill(&mut self) {
+        self.process.kill().expect("the process can be killed");
+        self.process.wait().expect("a killed process ends");
+    }
+
     /// Another server with the same store, after this one has ended.
     #[must_use]
     pub fn again(&self) -> Self {
@@ -61,7 +67,7 @@ impl Server {
             .arg("--data")
             .arg(directory.file("data"))
             .env("ROLLCALL_HOME", directory.file("home"))
-            .current_dir(&directory.0)
+            .current_dir(directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log);
@@ -210,29 +216,5 @@ pub async fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>)
         }
         assert!(since.elapsed() < PATIENCE, "{what}: did not happen");
         tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// A directory of its own, removed with the server.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("rollcall-system-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).expect("the system's temporary directory is writable");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // A directory that stays behind fails no test.
-        std::fs::remove_dir_all(&self.0).unwrap_or_default();
     }
 }

@@ -7,6 +7,7 @@
 mod body;
 mod conversations;
 mod identify;
+mod labels;
 mod openapi;
 pub mod origin;
 pub(crate) mod people;
@@ -74,6 +75,11 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(resource("/v1/listen", "GET").route(web::get().to(listen::listen)))
         .service(resource("/v1/conversations", "GET").route(web::get().to(conversations::list)))
         .service(resource("/v1/conversations/{id}", "GET").route(web::get().to(conversations::show)))
+        .service(
+            resource("/v1/conversations/{id}/labels", "GET, POST")
+                .route(web::get().to(labels::list))
+                .route(web::post().to(labels::correct)),
+        )
         .service(resource("/readyz", "GET").route(web::get().to(status::readyz)))
         .service(resource("/metrics", "GET").route(web::get().to(status::metrics)))
         .default_service(web::to(no_such_path));

@@ -12,6 +12,7 @@
 
 mod clock;
 mod conversation;
+pub mod corrections;
 mod intake;
 pub(crate) mod labels;
 mod ledger;
@@ -25,6 +26,7 @@ pub mod protocol;
 
 pub use clock::Clock;
 pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapshot};
+pub(crate) use conversation::{Correct, Whose};
 pub use intake::{Encoding, Intake};
 pub use ledger::{Lease, Ledger, Left, NoLease};
 pub use names::Names;

@@ -93,6 +93,12 @@ impl People {
         &self.shared.model
     }
 
+    /// Where people and what they decided are kept.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
     /// Bytes of the store on disk.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {

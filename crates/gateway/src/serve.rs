@@ -135,6 +135,7 @@ pub(crate) fn assemble(config: &Config, engine: Arc<dyn Engine>, people: &People
         clock: Clock::start(),
         turnstile: Turnstile::new(engine.turns_max()),
         telemetry,
+        store: people.store().clone(),
         people: follow(people),
         registry: Registry::default(),
         settings: settings(config, engine.manifest()),

@@ -1,5 +1,5 @@
-//! What is kept of people: who they are, and the voiceprints of their samples. The seam between the service and a
-//! database.
+//! What is kept: people, the voiceprints of their samples, and what somebody decided by hand about a conversation's
+//! voices. The seam between the service and a database.
 //!
 //! A [`Store`] acts for one account, is synchronous (async callers go through a blocking thread) and makes each change
 //! in one transaction. It compares no voices and knows no model beyond the fingerprint that a vector carries.
@@ -8,7 +8,7 @@ mod sqlite;
 
 use std::path::PathBuf;
 
-use matcher_core::Embedding;
+use matcher_core::{Embedding, Receipt};
 
 pub use sqlite::SqliteStore;
 
@@ -80,6 +80,19 @@ pub enum StoreError {
     /// More people or samples than the store takes.
     #[error("{0}")]
     Full(String),
+    /// Somebody else edited the conversation's receipt since it was read.
+    #[error("the conversation's corrections changed meanwhile; read them again and repeat the edit")]
+    ReceiptChanged,
+    /// A receipt is there and cannot be read. It is left as it is.
+    #[error(
+        "the corrections of conversation {conversation:?} are damaged ({reason}); restore the database from a backup"
+    )]
+    Damaged {
+        /// The conversation.
+        conversation: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Another process has the data directory open.
     #[error("{0} is in use by another rollcall process; use --server URL to go through it, or stop it")]
     InUse(PathBuf),
@@ -111,7 +124,7 @@ pub enum StoreError {
     Database(#[from] rusqlite::Error),
 }
 
-/// A database of people and voiceprints, for one account.
+/// A database of people, voiceprints and receipts, for one account.
 pub trait Store: Send + Sync {
     /// Everybody, by id.
     ///
@@ -150,10 +163,26 @@ pub trait Store: Send + Sync {
     ) -> Result<Person, StoreError>;
 
     /// Removes a person, its samples and every trace of them on disk. Deleting somebody who is not there cleans as well.
+    /// Receipts that name the person stay as they are: see [`Store::receipt`].
     ///
     /// # Errors
     /// When there is no such person, or traces remain.
     fn delete_person(&self, id: &str) -> Result<(), StoreError>;
+
+    /// What people decided about a conversation's voices, or `None` when nobody decided anything.
+    ///
+    /// A receipt outlives the people it names. It holds a name as the user gave it with the decision, and no voiceprint.
+    ///
+    /// # Errors
+    /// When the receipt is damaged, or the database fails. Neither means that nothing was decided.
+    fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError>;
+
+    /// Keeps a receipt after one more edit. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// When the stored receipt is not the one before that edit (a conversation without one has generation 0), or the
+    /// database fails. Nothing is changed then.
+    fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError>;
 
     /// Bytes on disk.
     fn size_bytes(&self) -> u64;

@@ -128,9 +128,11 @@ impl From<StoreError> for CliError {
             StoreError::NoSuchPerson(_)
             | StoreError::PersonExists(_)
             | StoreError::OwnerExists(_)
-            | StoreError::Full(_) => Self::input(error),
+            | StoreError::Full(_)
+            | StoreError::ReceiptChanged => Self::input(error),
             StoreError::InUse(_)
             | StoreError::Newer { .. }
+            | StoreError::Damaged { .. }
             | StoreError::TracesRemain(_)
             | StoreError::Directory { .. }
             | StoreError::Database(_) => Self::failed(error),

@@ -175,11 +175,13 @@ impl From<StoreError> for Problem {
             StoreError::PersonExists(_) => Self::new(StatusCode::CONFLICT, "person_exists", detail).of_field("id"),
             StoreError::OwnerExists(_) => Self::new(StatusCode::CONFLICT, "owner_exists", detail).of_field("owner"),
             StoreError::Full(_) => Self::new(StatusCode::CONFLICT, "store_full", detail),
+            StoreError::ReceiptChanged => Self::new(StatusCode::CONFLICT, "receipt_changed", detail),
             StoreError::TracesRemain(cause) => {
                 Self::failed("traces_remain", "the person was deleted, but traces remain on disk; delete again", &cause)
             }
             StoreError::InUse(_)
             | StoreError::Newer { .. }
+            | StoreError::Damaged { .. }
             | StoreError::Directory { .. }
             | StoreError::Database(_) => {
                 Self::failed("store_failed", "the store failed and nothing was changed; try again", &detail)

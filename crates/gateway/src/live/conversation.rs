@@ -9,6 +9,7 @@
 //! nothing: a handler translates its message, lets the core decide, and performs the answer. When it panics, the leases
 //! settle on drop and its sockets are told, who then join a fresh one.
 
+mod inventory;
 mod messages;
 mod perform;
 mod snapshot;
@@ -25,16 +26,19 @@ use matcher_core::budget::Outcome;
 use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
 use telemetry::{Share, Watch};
 
+use super::corrections;
 use super::labels;
 use super::ledger::{Lease, Ledger};
 use super::registry::ConversationKey;
 use super::service::Service;
 use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
 
+use inventory::Inventory;
 pub use messages::Snapshot;
 pub(super) use messages::{
     Answer, Answered, Exits, Explain, Finish, Granted, Join, Leave, Left, NoAnswer, Offers, Released, Voices,
 };
+pub(crate) use messages::{Correct, Whose};
 pub use snapshot::{ConversationSnapshot, LaneSnapshot};
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
@@ -55,6 +59,8 @@ struct LaneLink {
     exits: Exits,
     /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
     received: BTreeMap<Speaker, Monotonic>,
+    /// Which voice each recent segment belongs to.
+    segments: Inventory,
     evicted: u64,
     hertz: f64,
 }
@@ -64,6 +70,13 @@ struct Asked {
     lane: LaneId,
     speaker: Speaker,
     turn: Turn,
+    received: Option<Monotonic>,
+}
+
+/// A settled query whose vector waits for what people decided to be read.
+struct Returned {
+    lane: LaneId,
+    speaker: Speaker,
     received: Option<Monotonic>,
 }
 
@@ -91,6 +104,8 @@ pub struct Conversation {
     lanes: BTreeMap<LaneId, LaneLink>,
     /// Bounded by the places of all lanes.
     open: BTreeMap<RequestId, OpenQuery>,
+    /// Bounded like the open queries.
+    returned: BTreeMap<RequestId, Returned>,
     /// Dispatched slots whose socket has not answered yet.
     asked: BTreeMap<RequestId, Asked>,
     /// Bounded like the open queries: a lane goes with its last number.
@@ -118,6 +133,7 @@ impl Conversation {
             key,
             lanes: BTreeMap::new(),
             open: BTreeMap::new(),
+            returned: BTreeMap::new(),
             asked: BTreeMap::new(),
             departed: BTreeMap::new(),
             judging: None,
@@ -257,11 +273,12 @@ impl Conversation {
         let Some(query) = self.open.remove(&request) else { return };
         let metrics = self.service.telemetry.metrics();
         metrics.extracted(self.now().since(query.reserved_at));
-        self.judging = query.received;
         match result {
             Ok(embedding) => {
                 query.lease.settle(Outcome::Extracted);
-                self.step(ctx, |core, now, out| core.handle_extracted(request, embedding, now, out));
+                let OpenQuery { lane, speaker, received, .. } = query;
+                self.returned.insert(request, Returned { lane, speaker, received });
+                self.judge(request, embedding, ctx);
             }
             Err(failure) => {
                 let (outcome, kind) = labels::failure(&failure);
@@ -271,7 +288,37 @@ impl Conversation {
                 self.step(ctx, |core, _, out| core.handle_failed(request, out));
             }
         }
-        self.judging = None;
+    }
+
+    /// Reads what people decided, and only then lets the core judge.
+    fn judge(&mut self, request: RequestId, embedding: Embedding, ctx: &mut Context<Self>) {
+        let reading = corrections::read(self.service.store.clone(), self.key.conversation.clone());
+        ctx.spawn(reading.into_actor(self).map(move |receipt, this, ctx| {
+            this.judging = this.returned.remove(&request).and_then(|returned| returned.received);
+            this.step(ctx, |core, now, out| match receipt {
+                Ok(receipt) => {
+                    core.handle_receipt(receipt, out);
+                    core.handle_extracted(request, embedding, now, out);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "what people decided cannot be read; nothing new is published");
+                    core.handle_unauthorised(request, embedding, now, out);
+                }
+            });
+            this.judging = None;
+        }));
+    }
+
+    /// Before the first offer: what people decided about this conversation in earlier sockets.
+    fn read_receipt(&self, ctx: &mut Context<Self>) {
+        let reading = corrections::read(self.service.store.clone(), self.key.conversation.clone());
+        ctx.wait(reading.into_actor(self).map(|receipt, this, _| match receipt {
+            // Nobody has joined yet: there is nothing to publish.
+            Ok(receipt) => this.scheduler.handle_receipt(receipt, &mut Vec::new()),
+            Err(error) => {
+                tracing::warn!(%error, "what people decided cannot be read; it is read again at each verdict")
+            }
+        }));
     }
 
     /// Ends a query from this side: its lease settles, its future is dropped, which tells the engine.
@@ -314,7 +361,8 @@ impl Conversation {
     fn numbers_of(&self, lane: LaneId) -> BTreeSet<Speaker> {
         let open = self.open.values().filter(|query| query.lane == lane).map(|query| query.speaker);
         let asked = self.asked.values().filter(|asked| asked.lane == lane).map(|asked| asked.speaker);
-        open.chain(asked).collect()
+        let returned = self.returned.values().filter(|returned| returned.lane == lane).map(|returned| returned.speaker);
+        open.chain(asked).chain(returned).collect()
     }
 
     /// Whether a message of this lane and generation still speaks for it.
@@ -341,6 +389,7 @@ impl Actor for Conversation {
         let mut people = self.service.people.clone();
         people.mark_unchanged();
         self.follow_people(people, ctx);
+        self.read_receipt(ctx);
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {

@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::conversation::Conversation;
 use super::protocol::Bounds;
 use super::registry::Registry;
+use crate::store::Store;
 
 /// What one socket may hold or send.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +122,8 @@ pub struct Service {
     pub turnstile: Turnstile,
     /// Metrics and accounts.
     pub telemetry: Telemetry,
+    /// What people decided, and who they are.
+    pub store: Arc<dyn Store>,
     /// Everyone who is enrolled; changes reach running conversations at once.
     pub people: watch::Receiver<Gallery>,
     /// Conversations, sockets and lineages.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gpu_worker::Engine as _;
+use matcher_core::Receipt;
 
 use super::*;
 use crate::audio::Audio;
@@ -207,6 +208,14 @@ impl Store for Stalling {
 
     fn delete_person(&self, id: &str) -> Result<(), StoreError> {
         self.inner.delete_person(id)
+    }
+
+    fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError> {
+        self.inner.receipt(conversation)
+    }
+
+    fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
+        self.inner.save_receipt(conversation, receipt)
     }
 
     fn size_bytes(&self) -> u64 {

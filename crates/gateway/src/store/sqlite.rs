@@ -1,10 +1,11 @@
 //! The embedded store: one SQLite file in the data directory, one connection, one process.
 //!
-//! Write-ahead log with a full sync at each commit: an enrolment that was answered is on disk. `secure_delete`
+//! Write-ahead log with a full sync at each commit: an enrolment or correction that was answered is on disk. `secure_delete`
 //! overwrites what is deleted, and a deleted person's pages are cleaned out of the log and the file at once. A lock
 //! file keeps a second process out, because that one's changes would not reach the first one's matching.
 
 mod change;
+mod receipt;
 mod row;
 mod schema;
 
@@ -13,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use matcher_core::Receipt;
 use rusqlite::{Connection, Transaction};
 
 use super::{LOCAL_ACCOUNT, Person, PersonChange, Sample, SampleFeatures, Store, StoreError};
@@ -127,11 +129,20 @@ impl Store for SqliteStore {
 
     fn delete_person(&self, id: &str) -> Result<(), StoreError> {
         let removed = self.change(|transaction| {
-            // The samples go with the person, by the foreign key.
+            // The samples go with the person, by the foreign key. Receipts stay, and nothing in them is replaced: a name
+            // there is what the user typed about a conversation, and without it the decision would be lost.
             Ok(transaction.execute("DELETE FROM people WHERE account = ?1 AND id = ?2", [LOCAL_ACCOUNT, id])?)
         })?;
         clean(&self.connection()).map_err(StoreError::TracesRemain)?;
         if removed == 0 { Err(StoreError::NoSuchPerson(id.to_owned())) } else { Ok(()) }
+    }
+
+    fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError> {
+        receipt::read(&self.connection(), conversation)
+    }
+
+    fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
+        self.change(|transaction| receipt::write(transaction, conversation, receipt))
     }
 
     fn size_bytes(&self) -> u64 {

@@ -1,6 +1,8 @@
 //! Goal: what is stored survives, what is deleted leaves no trace, and a bad file is refused or worked around.
 //! Method: the real SQLite store in a temporary directory; damage is done with a second connection to a closed store.
 
+mod receipts;
+
 use std::path::Path;
 
 use rusqlite::Connection;

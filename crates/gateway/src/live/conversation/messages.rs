@@ -7,12 +7,15 @@ use std::sync::atomic::Ordering;
 use actix::prelude::*;
 use gpu_worker::Clip;
 use gpu_worker::turnstile::Turn;
+use matcher_core::receipt::{Correction, Ruling, Subject, VoiceName};
 use matcher_core::{
-    Batch, Explanation, Generation, HandOver, JoinRefused, LaneId, Refusal, RequestId, Selection, Speaker,
+    Batch, Explanation, Generation, HandOver, JoinRefused, LaneId, Refusal, RequestId, Scope, Selection, Speaker,
 };
 
+use super::inventory::Inventory;
 use super::snapshot::ConversationSnapshot;
 use super::{Conversation, LaneLink};
+use crate::live::corrections::{self, NotCorrected, Wish};
 use crate::live::ledger::{Lease, Ledger};
 use crate::live::socket::Socket;
 
@@ -108,6 +111,25 @@ pub(in crate::live) struct Finish {
     pub(in crate::live) done: tokio::sync::oneshot::Sender<()>,
 }
 
+/// A person decides about a voice of a lane. Answered when it is written down; by then it holds.
+#[derive(Message)]
+#[rtype(result = "Result<u64, NotCorrected>")]
+pub(crate) struct Correct {
+    pub(crate) speaker: Speaker,
+    pub(crate) whose: Whose,
+    pub(crate) subject: Subject,
+    pub(crate) wish: Wish,
+}
+
+/// Whose number a correction names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// This lane's, in the stream where it was heard last; in this one when it was not heard yet.
+    Lane(LaneId, Scope),
+    /// Any lane's, in this stream or, without one, where it was heard last.
+    Any(Option<Scope>),
+}
+
 /// What is known of a voice.
 #[derive(Message)]
 #[rtype(result = "Explained")]
@@ -145,7 +167,10 @@ impl Handler<Join> for Conversation {
         let hertz = f64::from(join.rate.hertz());
         self.scheduler.handle_joined(lane, join)?;
         let received = std::collections::BTreeMap::new();
-        self.lanes.insert(lane, LaneLink { socket, ledger, people, exits, received, evicted: 0, hertz });
+        self.lanes.insert(
+            lane,
+            LaneLink { socket, ledger, people, exits, received, segments: Inventory::default(), evicted: 0, hertz },
+        );
         self.settle_down(ctx);
         Ok(())
     }
@@ -170,6 +195,8 @@ impl Handler<Offers> for Conversation {
             for offer in &batch.offers {
                 if link.received.len() < voices_max || link.received.contains_key(&offer.speaker) {
                     link.received.insert(offer.speaker, now);
+                    let voice = VoiceName { speaker: offer.speaker, scope: offer.scope.clone() };
+                    link.segments.note(&offer.segment, voice);
                 }
             }
         }
@@ -215,6 +242,47 @@ impl Handler<Finish> for Conversation {
     fn handle(&mut self, Finish { lane, done }: Finish, ctx: &mut Self::Context) {
         self.finishing.insert(lane, done);
         self.settle_down(ctx);
+    }
+}
+
+impl Conversation {
+    /// The voice that a correction means; its segments must all be of it.
+    fn voice_of(&self, speaker: Speaker, whose: Whose, subject: &Subject) -> Result<VoiceName, NotCorrected> {
+        let (only, scope, fallback) = match whose {
+            Whose::Lane(lane, scope) => (Some(lane), None, Some(scope)),
+            Whose::Any(scope) => (None, scope.clone(), scope),
+        };
+        let links = || self.lanes.iter().filter(|(lane, _)| only.is_none_or(|only| only == **lane));
+        let newest = links().find_map(|(_, link)| link.segments.newest(speaker, scope.as_ref()));
+        let heard = newest.cloned().or(fallback.map(|scope| VoiceName { speaker, scope }));
+        let voice = heard.ok_or(NotCorrected::Unheard(speaker.0))?;
+        if let Subject::Segments(ids, _) = subject {
+            let is_known = |id| links().any(|(_, link)| link.segments.is_of(id, &voice));
+            if let Some(stranger) = ids.iter().find(|id| !is_known(id)) {
+                return Err(NotCorrected::NotOfThisVoice(stranger.to_string()));
+            }
+        }
+        Ok(voice)
+    }
+}
+
+impl Handler<Correct> for Conversation {
+    type Result = AtomicResponse<Self, Result<u64, NotCorrected>>;
+
+    fn handle(&mut self, correct: Correct, _: &mut Self::Context) -> Self::Result {
+        let Correct { speaker, whose, subject, wish } = correct;
+        let voice = match self.voice_of(speaker, whose, &subject) {
+            Ok(voice) => voice,
+            Err(refused) => return AtomicResponse::new(Box::pin(actix::fut::ready(Err(refused)))),
+        };
+        let correction = Correction { voice, subject, ruling: Ruling::IsNobody };
+        let writing = corrections::correct(self.service.store.clone(), self.key.conversation.clone(), correction, wish);
+        AtomicResponse::new(Box::pin(writing.into_actor(self).map(|written, this, ctx| {
+            let receipt = written?;
+            let generation = receipt.generation();
+            this.step(ctx, |core, _, out| core.handle_receipt(receipt, out));
+            Ok(generation)
+        })))
     }
 }
 

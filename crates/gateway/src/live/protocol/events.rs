@@ -257,6 +257,16 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         last_exit: Option<&'static str>,
     },
+    /// A correction is written down and holds.
+    Corrected {
+        /// The voice's number.
+        speaker: u32,
+        /// The client's label for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        /// The generation of the conversation's receipt.
+        receipt_generation: u64,
+    },
     /// Something was refused or failed.
     Error {
         /// A short, stable name.

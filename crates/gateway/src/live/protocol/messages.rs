@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
+use matcher_core::receipt::{Reach, Rejection, Ruling, Subject};
+use matcher_core::{PersonId, SegmentId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use telemetry::Refusal;
 
+use crate::live::corrections::Wish;
 use crate::live::intake::Encoding;
 
 /// Why a message was not taken. It goes to the client as an `error` event; the socket goes on.
@@ -115,6 +118,15 @@ pub enum Message {
         /// Whether the owner is to be carried along.
         carry: bool,
     },
+    /// `label` and `reject`
+    Correct {
+        /// The voice.
+        speaker: SpeakerName,
+        /// The decision.
+        wish: Wish,
+        /// All of the voice, or some of its segments.
+        subject: Subject,
+    },
     /// `explain`
     Explain {
         /// The voice.
@@ -134,7 +146,7 @@ pub struct Bounds {
 }
 
 /// Message types of the protocol that this server knows by name and does not serve yet.
-const NOT_SERVED: [&str; 5] = ["provider", "provider_message", "audio_gap", "label", "reject"];
+const NOT_SERVED: [&str; 3] = ["provider", "provider_message", "audio_gap"];
 
 /// Reads one text frame.
 ///
@@ -153,6 +165,8 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Message, Refused> {
             let Explain { speaker } = read(value)?;
             Ok(Message::Explain { speaker })
         }
+        Some("label") => label(value, bounds),
+        Some("reject") => reject(value, bounds),
         Some("stop") => Ok(Message::Stop),
         Some(known) if NOT_SERVED.contains(&known) => Err(Refused::whole(
             "not_supported",
@@ -162,7 +176,7 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Message, Refused> {
         Some(unknown) => Err(Refused {
             code: "unknown_type",
             message: format!(
-                "unknown message type {:?}; known are start, segments, rollover, explain and stop",
+                "unknown message type {:?}; known are start, segments, label, reject, rollover, explain and stop",
                 shortened(unknown)
             ),
             field: Some("type".to_owned()),
@@ -335,6 +349,88 @@ fn rollover(value: Value, bounds: Bounds) -> Result<Message, Refused> {
     let wire: WireRollover = read(value)?;
     check_id("conversation_id", &wire.conversation_id, bounds)?;
     Ok(Message::Rollover { conversation: wire.conversation_id, carry: wire.carry })
+}
+
+#[derive(Deserialize)]
+struct WireLabel {
+    speaker: SpeakerName,
+    #[serde(deserialize_with = "present")]
+    person_id: Option<String>,
+    segment_ids: Option<Vec<String>>,
+    #[serde(default)]
+    segment_only: bool,
+}
+
+/// A person or null, but not left out: a label that names nobody is a decision, and must be meant.
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(value)
+}
+
+#[derive(Deserialize)]
+struct WireReject {
+    speaker: SpeakerName,
+    kind: RejectKind,
+    person_id: Option<String>,
+    segment_ids: Option<Vec<String>>,
+    #[serde(default)]
+    segment_only: bool,
+}
+
+#[derive(Deserialize)]
+enum RejectKind {
+    #[serde(rename = "not_me")]
+    Me,
+    #[serde(rename = "not_person")]
+    ThatPerson,
+    #[serde(rename = "not_a_person")]
+    AnyPerson,
+}
+
+fn label(value: Value, bounds: Bounds) -> Result<Message, Refused> {
+    let wire: WireLabel = read(value)?;
+    let subject = subject(wire.segment_ids, wire.segment_only, bounds)?;
+    let wish = match wire.person_id {
+        Some(id) => {
+            check_id("person_id", &id, bounds)?;
+            Wish::Is(id)
+        }
+        None => Wish::Ruling(Ruling::IsNobody),
+    };
+    Ok(Message::Correct { speaker: wire.speaker, wish, subject })
+}
+
+fn reject(value: Value, bounds: Bounds) -> Result<Message, Refused> {
+    let wire: WireReject = read(value)?;
+    let subject = subject(wire.segment_ids, wire.segment_only, bounds)?;
+    let rejection = match (wire.kind, wire.person_id) {
+        (RejectKind::Me, _) => Rejection::NotMe,
+        (RejectKind::AnyPerson, _) => Rejection::NotAPerson,
+        (RejectKind::ThatPerson, Some(id)) => {
+            check_id("person_id", &id, bounds)?;
+            Rejection::NotPerson(PersonId::new(&id))
+        }
+        (RejectKind::ThatPerson, None) => {
+            return Err(Refused::field("person_id", "must say who it is not; or send kind not_me or not_a_person"));
+        }
+    };
+    Ok(Message::Correct { speaker: wire.speaker, wish: Wish::Ruling(Ruling::Not(rejection)), subject })
+}
+
+fn subject(segments: Option<Vec<String>>, segment_only: bool, bounds: Bounds) -> Result<Subject, Refused> {
+    let Some(ids) = segments else {
+        if segment_only {
+            return Err(Refused::field("segment_ids", "must name the segments when segment_only is true"));
+        }
+        return Ok(Subject::Voice);
+    };
+    if ids.is_empty() || ids.len() > bounds.segments {
+        return Err(Refused::field("segment_ids", format!("must name from 1 to {} segments", bounds.segments)));
+    }
+    for (index, id) in ids.iter().enumerate() {
+        check_id(&format!("segment_ids[{index}]"), id, bounds)?;
+    }
+    let reach = if segment_only { Reach::SegmentOnly } else { Reach::Voice };
+    Ok(Subject::Segments(ids.iter().map(|id| SegmentId::new(id)).collect(), reach))
 }
 
 fn check_id(field: &str, id: &str, bounds: Bounds) -> Result<(), Refused> {

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use actix::prelude::*;
+use matcher_core::receipt::Subject;
 use matcher_core::{Explanation, Generation, HandOver, JoinRefused, LaneId};
 use telemetry::Refusal;
 
 use super::live::{Live, Place};
 use super::{Phase, Socket, TakenOver, Work};
-use crate::live::conversation::{Exits, Explain, Finish, Join, Leave, Left, Offers, Voices};
+use crate::live::conversation::{Correct, Exits, Explain, Finish, Join, Leave, Left, Offers, Voices, Whose};
+use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Candidate, Event, Limits, Message, Model, Refused, Segment, SpeakerName, Start};
 use crate::live::protocol::{TotalBudget, VoiceSummary};
 use crate::live::registry::{Capacity, Claim, ConversationKey, Lineage, LineageKey, NotTaken, Taken};
@@ -37,6 +39,9 @@ impl Socket {
     pub(super) fn handle_message(&mut self, message: Message, ctx: &mut Context<Self>) -> Option<Work> {
         match (&self.phase, message) {
             (Phase::Live(_), Message::Segments(segments)) => return self.offer(segments),
+            (Phase::Live(_), Message::Correct { speaker, wish, subject }) => {
+                return self.correct(&speaker, wish, subject);
+            }
             (Phase::Waiting, Message::Start(start)) => self.start(*start, ctx),
             (Phase::Waiting, Message::Stop) => self.say_goodbye("stopped", 1000, ctx),
             (Phase::Waiting, _) => self.refuse(out_of_order("send `start` first")),
@@ -145,6 +150,28 @@ impl Socket {
         Some(Box::pin(offering.into_actor(self).map(|_, _, _| ())))
     }
 
+    fn correct(&mut self, speaker: &SpeakerName, wish: Wish, subject: Subject) -> Option<Work> {
+        let Phase::Live(live) = &self.phase else { return None };
+        let number = match live.known(speaker) {
+            Ok(number) => number,
+            Err(bad) => {
+                self.refuse(Refused::field("speaker", bad.to_string()));
+                return None;
+            }
+        };
+        let whose = Whose::Lane(live.lane(), live.scope().clone());
+        let writing = live.conversation().send(Correct { speaker: number, whose, subject, wish });
+        Some(Box::pin(writing.into_actor(self).map(move |written, this, _| {
+            match written.unwrap_or(Err(NotCorrected::Ended)) {
+                Ok(receipt_generation) => {
+                    let label = this.live().and_then(|live| live.label(number));
+                    this.send(&Event::Corrected { speaker: number.0, label, receipt_generation });
+                }
+                Err(not) => this.refuse(not_corrected(&not)),
+            }
+        })))
+    }
+
     fn roll_over(&mut self, conversation: String, carry: bool, ctx: &mut Context<Self>) {
         let Phase::Live(live) = &self.phase else { return };
         if carry {
@@ -209,8 +236,7 @@ impl Socket {
 
     fn explain(&mut self, speaker: &SpeakerName, ctx: &mut Context<Self>) {
         let Phase::Live(live) = &self.phase else { return };
-        let known = live.names().known(speaker);
-        let number = match known {
+        let number = match live.known(speaker) {
             Ok(number) => number,
             Err(bad) => return self.refuse(Refused::field("speaker", bad.to_string())),
         };
@@ -389,6 +415,18 @@ fn explained_event(live: &Live, voice: Explanation, levels: [f64; 3]) -> Event {
         waiting: voice.in_work || voice.queued_since.is_some(),
         budget: live.budget_left(speaker),
         last_exit: voice.last_exit.map(matcher_core::ExitReason::as_str),
+    }
+}
+
+fn not_corrected(not: &NotCorrected) -> Refused {
+    match not {
+        NotCorrected::NoSuchPerson(_) => Refused::field("person_id", not.to_string()),
+        NotCorrected::NotOfThisVoice(_) => Refused::field("segment_ids", not.to_string()),
+        NotCorrected::Unheard(_) => Refused::field("speaker", not.to_string()),
+        NotCorrected::Full(_) => Refused::whole("capacity", Refusal::Capacity, not.to_string()),
+        NotCorrected::Store(_) | NotCorrected::Ended => {
+            Refused::whole("not_written", Refusal::Unsupported, not.to_string())
+        }
     }
 }
 

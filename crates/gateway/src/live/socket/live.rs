@@ -10,7 +10,7 @@ use crate::live::conversation::{Conversation, Exits, Leave, Left};
 use crate::live::intake::Intake;
 use crate::live::ledger::Ledger;
 use crate::live::names::{BadName, Names};
-use crate::live::protocol::{BudgetLeft, Event, Refused, Segment, Start};
+use crate::live::protocol::{BudgetLeft, Event, Refused, Segment, SpeakerName, Start};
 use crate::live::registry::{ConversationKey, Lineage};
 use crate::live::ring::Ring;
 use crate::live::service::Service;
@@ -86,6 +86,15 @@ impl Live {
 
     pub(super) const fn exits(&self) -> Exits {
         self.exits
+    }
+
+    pub(super) const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The number of a voice that was heard.
+    pub(super) fn known(&self, name: &SpeakerName) -> Result<Speaker, BadName> {
+        self.names().known(name)
     }
 
     /// The recording's labels, the same for every socket of it.

@@ -12,7 +12,9 @@ use crate::store::StoreError;
 /// How long a statement waits for a lock. Only a backup tool can hold one, since a second process is kept out.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [PEOPLE, RECEIPTS];
+
+const PEOPLE: &str = "
     CREATE TABLE accounts (id TEXT PRIMARY KEY) STRICT;
     INSERT INTO accounts (id) VALUES ('local');
 
@@ -39,7 +41,19 @@ const MIGRATIONS: [&str; 1] = ["
         FOREIGN KEY (account, person) REFERENCES people (account, id) ON DELETE CASCADE
     ) STRICT;
     CREATE INDEX samples_of_person ON samples (account, person);
-"];
+";
+
+/// No reference to people: a receipt outlives them.
+const RECEIPTS: &str = "
+    CREATE TABLE receipts (
+        account      TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        conversation TEXT NOT NULL,
+        generation   INTEGER NOT NULL CHECK (generation > 0),
+        body         TEXT NOT NULL,
+        updated_ms   INTEGER NOT NULL,
+        PRIMARY KEY (account, conversation)
+    ) STRICT;
+";
 
 /// Sets the connection up and brings the file to the current format.
 pub(super) fn prepare(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {

@@ -1,0 +1,199 @@
+//! Goal: corrections are law: they hold at once, outlive the evidence, and are taken back only by newer ones.
+//! Method: whole voices through the driver; receipts as a store would give them.
+
+#![cfg(test)]
+
+mod driver;
+
+use driver::*;
+use matcher_core::receipt::{Correction, Named, Reach, Receipt, Rejection, Ruling, Subject, VoiceName};
+use matcher_core::{Ending, Event, ExitReason, Origin, PersonId, Role, Scope, SegmentId, Speaker, Status, Target};
+
+use Answer::{Held, Vector};
+
+/// Corrects the conversation as its store and its actor would.
+fn correct(driver: &mut Driver, speaker: u32, subject: Subject, ruling: Ruling) {
+    let mut receipt: Receipt = driver.scheduler().receipt().clone();
+    let voice = VoiceName { speaker: Speaker(speaker), scope: Scope::new("") };
+    receipt.correct(&Correction { voice, subject, ruling }).unwrap();
+    let mut out = Vec::new();
+    driver.conversations[0].handle_receipt(receipt, &mut out);
+    driver.events.extend(out);
+}
+
+fn is(person: &str, role: Role) -> Ruling {
+    Ruling::Is(Named { person: PersonId::new(person), name: person.into(), role })
+}
+
+fn not_me() -> Ruling {
+    Ruling::Not(Rejection::NotMe)
+}
+
+fn segment(id: &str, reach: Reach) -> Subject {
+    Subject::Segments(vec![SegmentId::new(id)], reach)
+}
+
+// B3.52
+#[test]
+fn one_segment_that_a_person_calls_the_owner_reserves_the_owner() {
+    let mut driver = Driver::owner_only();
+    driver.by_default(Vector(OWNER));
+    correct(&mut driver, 1, segment("s", Reach::SegmentOnly), is("user", Role::Owner));
+    driver.update(&[says(2, 0.0, 6.0)]);
+    assert_eq!((driver.person(2), driver.status(2)), (None, Status::Ambiguous));
+    assert_eq!(driver.decided(Target::Owner, Ending::Ambiguous), 1);
+}
+
+// B3.53
+#[test]
+fn a_rejected_voice_with_a_perfect_row_does_not_contend() {
+    let mut driver = Driver::owner_only();
+    driver.by_default(Vector(OWNER));
+    driver.update(&[says(4, 0.0, 6.0)]);
+    correct(&mut driver, 4, Subject::Voice, not_me());
+    driver.update(&[says(5, 10.0, 16.0)]);
+    assert_eq!((driver.person(5), driver.status(4)), (Some("user".into()), Status::NoMatch));
+}
+
+// B6.83
+#[test]
+fn a_decided_voice_exits_once_and_asks_nothing_of_the_model() {
+    for (ruling, reason, person) in [
+        (not_me(), ExitReason::Rejected, None),
+        (is("p1", Role::Person), ExitReason::ManualDecision, Some("p1".to_owned())),
+    ] {
+        let mut driver = Driver::new();
+        driver.by_default(Vector(OWNER));
+        correct(&mut driver, 0, Subject::Voice, ruling);
+        driver.update(&[says(0, 0.0, 10.0)]);
+        assert_eq!(driver.exited(reason), 1);
+        assert_eq!((driver.person(0), driver.attempts(0)), (person, 0));
+    }
+}
+
+// B6.83, when the decision comes while the query runs.
+#[test]
+fn a_decision_that_comes_while_a_query_runs_holds_and_its_attempt_stays_spent() {
+    for (ruling, reason, person, evidence) in [
+        (not_me(), ExitReason::Rejected, None, 0.0),
+        (is("p1", Role::Person), ExitReason::ManualDecision, Some("p1".to_owned()), 10.0),
+    ] {
+        let mut driver = Driver::new();
+        driver.script(0, [Held]);
+        driver.update(&[says(0, 0.0, 10.0)]);
+        correct(&mut driver, 0, Subject::Voice, ruling);
+        driver.extract(0, OWNER);
+        assert_eq!((driver.exited(reason), driver.attempts(0)), (1, 1));
+        assert_eq!((driver.person(0), driver.evidence(0)), (person, evidence));
+        assert_eq!(driver.decided(Target::Owner, Ending::Accepted), 0);
+    }
+}
+
+// B7.90
+#[test]
+fn a_name_that_is_rejected_is_taken_back_at_once() {
+    let mut driver = Driver::owner_only();
+    driver.by_default(Vector(OWNER));
+    driver.update(&[says(4, 0.0, 6.0), says(7, 0.0, 0.5)]);
+    assert_eq!(driver.person(4), Some("user".into()));
+    correct(&mut driver, 4, Subject::Voice, not_me());
+    assert_eq!((driver.person(4), driver.status(4)), (None, Status::NoMatch));
+    assert_eq!(driver.retracted().len(), 1);
+    driver.update(&[says(4, 10.0, 16.0)]);
+    assert_eq!((driver.person(4), driver.attempts(4)), (None, 1), "and what it says later asks nothing of the model");
+}
+
+// B7.91
+#[test]
+fn the_rejection_of_one_voice_leaves_the_others_alone() {
+    let mut driver = Driver::new();
+    driver.script(4, [Vector(OWNER)]);
+    driver.script(7, [Vector(SARAH)]);
+    driver.update(&[says(4, 0.0, 6.0), says(7, 10.0, 16.0)]);
+    correct(&mut driver, 4, Subject::Voice, not_me());
+    assert_eq!((driver.person(4), driver.person(7)), (None, Some("p1".into())));
+}
+
+// B7.92
+#[test]
+fn a_voice_that_is_named_after_its_rejection_has_the_name() {
+    let mut driver = Driver::new();
+    driver.update(&[says(4, 0.0, 0.5)]);
+    correct(&mut driver, 4, Subject::Voice, not_me());
+    correct(&mut driver, 4, Subject::Voice, is("p1", Role::Person));
+    let voice = driver.voice(4).unwrap();
+    assert_eq!((voice.status, voice.identity.map(|identity| identity.origin)), (Status::NotUser, Some(Origin::Manual)));
+    correct(&mut driver, 4, Subject::Voice, Ruling::IsNobody);
+    assert_eq!((driver.person(4), driver.status(4)), (None, Status::NoMatch));
+}
+
+// B7.97
+#[test]
+fn a_segments_name_silences_its_voice_and_names_nobody() {
+    let mut driver = Driver::new();
+    driver.by_default(Vector(OWNER));
+    correct(&mut driver, 1, segment("s1", Reach::Voice), is("p1", Role::Person));
+    driver.update(&[says(1, 0.0, 6.0)]);
+    assert_eq!((driver.person(1), driver.named().len()), (None, 0));
+    assert_eq!(driver.exited(ExitReason::ManualDecision), 1);
+}
+
+// B7.98
+#[test]
+fn a_name_for_one_segment_alone_leaves_its_voice_to_its_evidence() {
+    let mut driver = Driver::new();
+    driver.by_default(Vector(SARAH));
+    correct(&mut driver, 1, segment("s1", Reach::SegmentOnly), is("p2", Role::Person));
+    driver.update(&[says(1, 0.0, 6.0)]);
+    assert_eq!(driver.person(1), Some("p1".into()));
+}
+
+/// A result whose authority cannot be read.
+fn unauthorised(driver: &mut Driver) {
+    let request = driver.open[0].request;
+    let (now, embedding) = (driver.now, matcher_core::Embedding::new(&OWNER).unwrap());
+    let mut out = Vec::new();
+    driver.conversations[0].handle_unauthorised(request, embedding, now, &mut out);
+    driver.events.extend(out);
+}
+
+fn published(driver: &Driver) -> usize {
+    driver.events.iter().filter(|event| matches!(event, Event::Published { .. })).count()
+}
+
+// B7.104
+#[test]
+fn nothing_new_is_published_when_what_people_decided_cannot_be_read() {
+    let mut driver = Driver::owner_only();
+    driver.script(0, [Held]);
+    driver.update(&[says(0, 0.0, 6.0)]);
+    unauthorised(&mut driver);
+    assert_eq!((driver.person(0), published(&driver)), (None, 0));
+    let exits = driver
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::Exited { reason: ExitReason::AuthorityUnavailable, .. }));
+    assert_eq!((exits.count(), driver.attempts(0)), (1, 1));
+    assert!((driver.evidence(0) - 6.0).abs() < 1e-9, "the evidence is kept for the next verdict");
+}
+
+// B7.103
+#[test]
+fn a_known_rejection_holds_also_when_nothing_more_can_be_read() {
+    let mut driver = Driver::owner_only();
+    driver.script(0, [Held]);
+    driver.update(&[says(0, 0.0, 6.0)]);
+    correct(&mut driver, 0, Subject::Voice, not_me());
+    unauthorised(&mut driver);
+    assert_eq!((driver.person(0), driver.status(0)), (None, Status::NoMatch));
+}
+
+#[test]
+fn an_older_receipt_than_the_known_one_changes_nothing() {
+    let mut driver = Driver::new();
+    driver.update(&[says(4, 0.0, 0.5)]);
+    let old = driver.scheduler().receipt().clone();
+    correct(&mut driver, 4, Subject::Voice, is("p1", Role::Person));
+    driver.conversations[0].handle_receipt(old, &mut Vec::new());
+    assert_eq!(driver.person(4), Some("p1".into()));
+}

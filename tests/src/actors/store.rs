@@ -1,0 +1,85 @@
+//! The real store, which can be told to fail.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gateway::store::{Person, PersonChange, Sample, SampleFeatures, SqliteStore, Store, StoreError};
+use matcher_core::Receipt;
+
+use crate::directory::Directory;
+
+/// See the module's text. Its directory goes with it.
+pub struct TestStore {
+    store: SqliteStore,
+    fails: AtomicBool,
+    _directory: Directory,
+}
+
+impl TestStore {
+    pub(super) fn new() -> Self {
+        let directory = Directory::new();
+        let store = SqliteStore::open(&directory.file("store")).expect("a fresh store");
+        for (id, name, is_owner) in [("user", "User", true), ("p1", "Sarah", false)] {
+            let person = PersonChange { name: Some(name.to_owned()), is_owner: Some(is_owner) };
+            store.create_person(id, &person, 0).expect("a fresh store takes people");
+        }
+        Self { store, fails: AtomicBool::new(false), _directory: directory }
+    }
+
+    /// Whether receipts cannot be read or written from now on.
+    pub fn set_failing(&self, fails: bool) {
+        self.fails.store(fails, Ordering::SeqCst);
+    }
+
+    fn check(&self, conversation: &str) -> Result<(), StoreError> {
+        if !self.fails.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(StoreError::Damaged { conversation: conversation.to_owned(), reason: "the test says so".to_owned() })
+    }
+}
+
+impl Store for TestStore {
+    fn people(&self) -> Result<Vec<Person>, StoreError> {
+        self.store.people()
+    }
+
+    fn samples(&self) -> Result<Vec<Sample>, StoreError> {
+        self.store.samples()
+    }
+
+    fn create_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
+        self.store.create_person(id, change, now_ms)
+    }
+
+    fn update_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
+        self.store.update_person(id, change, now_ms)
+    }
+
+    fn enrol(
+        &self,
+        id: &str,
+        change: &PersonChange,
+        features: &SampleFeatures,
+        now_ms: i64,
+    ) -> Result<Person, StoreError> {
+        self.store.enrol(id, change, features, now_ms)
+    }
+
+    fn delete_person(&self, id: &str) -> Result<(), StoreError> {
+        self.store.delete_person(id)
+    }
+
+    fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError> {
+        self.check(conversation)?;
+        self.store.receipt(conversation)
+    }
+
+    fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
+        self.check(conversation)?;
+        self.store.save_receipt(conversation, receipt)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.store.size_bytes()
+    }
+}

@@ -1,0 +1,183 @@
+//! Goal: corrections hold in the live service: at once, in writing, and whatever else is under way.
+//! Method: real actors and the real store on virtual time, a scripted engine.
+
+use std::time::Duration;
+
+use gateway::store::Store as _;
+use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, pass, run, settle};
+use serde_json::{Value, json};
+
+const OWNER: i16 = 200;
+const STRANGER: i16 = 100;
+
+fn world() -> World {
+    let world = World::new(8);
+    world.enrol(gallery(true));
+    world.script(OWNER, &[Answer::Vector(at_distance(0.2))]);
+    world.script(STRANGER, &[Answer::Vector(vec![-1.0, 0.1])]);
+    world
+}
+
+fn label(speaker: u32, person: Value) -> Value {
+    json!({"type": "label", "speaker": speaker, "person_id": person})
+}
+
+fn reject(speaker: u32, kind: &str) -> Value {
+    json!({"type": "reject", "speaker": speaker, "kind": kind})
+}
+
+async fn person(world: &World, speaker: u32) -> Option<String> {
+    let lane = world.lane("talk").await;
+    lane.voices.into_iter().find(|voice| voice.voice.speaker == speaker).and_then(|voice| voice.voice.person_id)
+}
+
+async fn corrected(client: &mut Client, message: Value) -> u64 {
+    client.send(message).await;
+    client.event("corrected").await["receipt_generation"].as_u64().unwrap()
+}
+
+#[test]
+fn a_label_is_answered_when_it_is_written_and_names_the_voice_at_once() {
+    run(async {
+        let world = world();
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, STRANGER, 5.0).await;
+        client.events().await;
+        assert_eq!(corrected(&mut client, label(1, json!("p1"))).await, 1);
+        assert_eq!(world.store.receipt("talk").unwrap().unwrap().generation(), 1, "on disk before the answer");
+        let events = client.events().await;
+        let speaker = of_type(&events, "speaker");
+        assert_eq!((&speaker[0]["person_id"], &speaker[0]["origin"]), (&json!("p1"), &json!("manual")));
+        client.say(1, STRANGER, 5.0).await;
+        assert_eq!(world.queries().len(), 1, "a decided voice asks nothing of the model");
+    });
+}
+
+#[test]
+fn a_rejection_takes_the_name_back_at_once_and_a_newer_label_gives_another() {
+    run(async {
+        let world = world();
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, OWNER, 5.0).await;
+        assert_eq!(person(&world, 1).await.as_deref(), Some("user"));
+        client.events().await;
+        corrected(&mut client, reject(1, "not_me")).await;
+        assert_eq!(of_type(&client.events().await, "retract").len(), 1);
+        assert_eq!(person(&world, 1).await, None);
+        assert_eq!(corrected(&mut client, label(1, json!("p1"))).await, 2);
+        assert_eq!(person(&world, 1).await.as_deref(), Some("p1"));
+        corrected(&mut client, label(1, Value::Null)).await;
+        assert_eq!(person(&world, 1).await, None);
+    });
+}
+
+#[test]
+fn a_correction_outlives_its_conversation_and_reserves_the_owner() {
+    run(async {
+        let world = world();
+        let mut start = rollcall_tests::actors::start("recording", "talk");
+        start["provider"] = json!({"name": "any", "scope": "stream:0"});
+        let mut client = world.connect();
+        client.send(start.clone()).await;
+        client.event("ready").await;
+        client.say(1, STRANGER, 5.0).await;
+        corrected(&mut client, label(1, json!("user"))).await;
+        client.leave().await;
+        settle().await;
+        assert!(world.snapshot("talk").await.is_none(), "the conversation ended");
+
+        let mut again = world.connect();
+        again.send(start).await;
+        again.event("ready").await;
+        again.say(1, STRANGER, 1.0).await;
+        assert_eq!(person(&world, 1).await.as_deref(), Some("user"), "from the first word");
+        again.say(2, OWNER, 5.0).await;
+        let lane = world.lane("talk").await;
+        assert_eq!(lane.voices[1].voice.status, "ambiguous", "a person said who the owner is");
+    });
+}
+
+// B7.95
+#[test]
+fn segments_of_another_voice_or_of_nobody_refuse_the_whole_edit() {
+    run(async {
+        let world = world();
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, STRANGER, 5.0).await; // s1
+        client.say(2, OWNER, 5.0).await; // s2
+        client.events().await;
+        for ids in [json!(["s1", "s2"]), json!(["s1", "unknown"])] {
+            client.send(json!({"type": "label", "speaker": 1, "person_id": "p1", "segment_ids": ids})).await;
+            assert_eq!(client.event("error").await["field"], "segment_ids");
+        }
+        assert_eq!(world.store.receipt("talk").unwrap(), None, "nothing was written");
+        let only =
+            json!({"type": "label", "speaker": 1, "person_id": "p1", "segment_ids": ["s1"], "segment_only": true});
+        assert_eq!(corrected(&mut client, only).await, 1);
+        assert_eq!(person(&world, 1).await, None, "and it speaks for that segment alone");
+    });
+}
+
+// B7.93
+#[test]
+fn corrections_that_make_no_sense_are_refused_with_their_field() {
+    run(async {
+        let world = world();
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, STRANGER, 5.0).await;
+        client.events().await;
+        for (message, field) in [
+            (json!({"type": "reject", "speaker": 1, "kind": "not_person"}), "person_id"),
+            (json!({"type": "reject", "speaker": 1, "kind": "never"}), "kind"),
+            (json!({"type": "label", "speaker": 1}), "person_id"),
+            (label(1, json!("nobody-here")), "person_id"),
+            (json!({"type": "label", "speaker": 1, "person_id": null, "segment_only": true}), "segment_ids"),
+            (json!({"type": "label", "speaker": 1, "person_id": null, "segment_ids": []}), "segment_ids"),
+        ] {
+            client.send(message.clone()).await;
+            assert_eq!(client.event("error").await["field"], field, "{message}");
+        }
+        assert_eq!(world.store.receipt("talk").unwrap(), None);
+        let not_me_with_a_person = json!({"type": "reject", "speaker": 1, "kind": "not_me", "person_id": "p1"});
+        assert_eq!(corrected(&mut client, not_me_with_a_person).await, 1, "a person is dropped");
+    });
+}
+
+// B7.102
+#[test]
+fn a_correction_that_comes_while_a_query_runs_is_never_contradicted() {
+    run(async {
+        let world = world();
+        world.queries_take(Duration::from_secs(1));
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, OWNER, 5.0).await;
+        corrected(&mut client, reject(1, "not_me")).await;
+        pass(2.0).await;
+        let events = client.events().await;
+        assert!(of_type(&events, "speaker").iter().all(|speaker| speaker["person_id"] != "user"), "{events:?}");
+        assert_eq!(world.metric("omi_speaker_id_match_exits_total{reason=\"rejected\"}"), 1.0);
+    });
+}
+
+// B7.103, B7.104
+#[test]
+fn what_cannot_be_read_publishes_nothing_and_forgets_no_rejection() {
+    run(async {
+        let world = world();
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, OWNER, 5.0).await;
+        corrected(&mut client, reject(1, "not_me")).await;
+        client.events().await;
+        world.store.set_failing(true);
+        client.say(2, OWNER, 5.0).await;
+        assert_eq!(world.metric("omi_speaker_id_match_exits_total{reason=\"authority_unavailable\"}"), 1.0);
+        assert!(of_type(&client.events().await, "speaker").is_empty(), "nothing new is published");
+        client.send(label(2, json!("p1"))).await;
+        assert_eq!(client.event("error").await["code"], "not_written");
+        assert_eq!((person(&world, 1).await, person(&world, 2).await), (None, None));
+
+        world.store.set_failing(false);
+        client.say(2, OWNER, 2.0).await;
+        assert_eq!(person(&world, 2).await.as_deref(), Some("user"), "the evidence was kept");
+    });
+}
