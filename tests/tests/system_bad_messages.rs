@@ -59,7 +59,9 @@ async fn text_where_audio_is_due_is_an_error_and_the_recording_goes_on() {
         ("{\"type\":\"segments\"}", "invalid_field"),
         ("{\"type\":\"explain\",\"speaker\":7}", "invalid_field"),
         ("{\"type\":\"rollover\"}", "invalid_field"),
-        ("{\"type\":\"audio_gap\",\"seconds\":1}", "not_supported"),
+        ("{\"type\":\"audio_gap\",\"seconds\":-1}", "invalid_field"),
+        ("{\"type\":\"provider\",\"name\":\"x\"}", "invalid_field"),
+        ("{\"type\":\"provider_message\",\"message\":{}}", "not_supported"),
     ] {
         client.text(text).await;
         assert_eq!(client.error().await.0, code, "{text}");

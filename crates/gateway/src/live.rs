@@ -21,6 +21,7 @@ mod registry;
 mod ring;
 mod service;
 mod socket;
+mod streams;
 
 pub mod protocol;
 

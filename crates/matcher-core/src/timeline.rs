@@ -116,6 +116,11 @@ impl Timeline {
         Span::new(from, to).map_err(|_| BadTime::Reversed)
     }
 
+    /// The parts of `span` that the ring holds, in order: one, unless audio was lost in between.
+    pub fn held(&self, span: Span) -> impl Iterator<Item = Span> + '_ {
+        self.stretches.iter().filter_map(move |stretch| Span::new(stretch.at, stretch.end()).ok()?.overlap(span))
+    }
+
     /// The absolute indices of the samples held in `span`, in order. Gaps are skipped, never filled.
     #[must_use]
     pub fn locate(&self, span: Span) -> Vec<Range<u64>> {

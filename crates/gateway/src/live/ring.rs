@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use matcher_core::{Rate, Timeline};
+use matcher_core::{Rate, Sample, Timeline};
 
 /// See the module's text.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Ring {
     timeline: Timeline,
     pcm: Box<[i16]>,
     written: u64,
+    /// Samples that were lost before the next one.
+    gap: u64,
 }
 
 impl Ring {
@@ -20,13 +22,18 @@ impl Ring {
     #[must_use]
     pub fn new(rate: Rate, capacity: u64) -> Self {
         let samples = usize::try_from(capacity).unwrap_or(usize::MAX);
-        Self { timeline: Timeline::new(rate, capacity), pcm: vec![0; samples].into_boxed_slice(), written: 0 }
+        Self { timeline: Timeline::new(rate, capacity), pcm: vec![0; samples].into_boxed_slice(), written: 0, gap: 0 }
     }
 
     /// Where the audio lies.
     #[must_use]
     pub const fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// The clock moves on by audio that never came.
+    pub const fn skip(&mut self, samples: u64) {
+        self.gap = self.gap.saturating_add(samples);
     }
 
     /// Appends samples; the oldest are overwritten.
@@ -45,7 +52,8 @@ impl Ring {
             }
         }
         self.written += samples.len() as u64;
-        self.timeline.handle_samples(samples.len() as u64);
+        let at = Sample(self.timeline.now().0.saturating_add(std::mem::take(&mut self.gap)));
+        self.timeline.handle_samples_at(at, samples.len() as u64);
     }
 
     /// Copies the samples of `pieces`, absolute indices as the timeline gave them for audio that is still held.
@@ -75,7 +83,6 @@ mod tests {
     //! Method: numbered samples, chunks of every awkward length.
 
     use super::*;
-    use matcher_core::Sample;
     use std::num::NonZeroU32;
 
     fn ring(capacity: u64) -> Ring {

@@ -111,6 +111,18 @@ pub enum Message {
     Start(Box<Start>),
     /// `segments`: each taken or refused on its own.
     Segments(Vec<Result<Segment, Refused>>),
+    /// `provider`: its stream started, or started again.
+    Provider {
+        /// The new stream's name; one is made up without it.
+        scope: Option<String>,
+        /// Where the provider's time 0 lies in the audio, seconds.
+        audio_offset: f64,
+    },
+    /// `audio_gap`: audio was lost before it reached us.
+    AudioGap {
+        /// How much, seconds.
+        seconds: f64,
+    },
     /// `rollover`
     Rollover {
         /// The next conversation.
@@ -146,7 +158,7 @@ pub struct Bounds {
 }
 
 /// Message types of the protocol that this server knows by name and does not serve yet.
-const NOT_SERVED: [&str; 3] = ["provider", "provider_message", "audio_gap"];
+const NOT_SERVED: [&str; 1] = ["provider_message"];
 
 /// Reads one text frame.
 ///
@@ -165,6 +177,8 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Message, Refused> {
             let Explain { speaker } = read(value)?;
             Ok(Message::Explain { speaker })
         }
+        Some("provider") => provider(value, bounds),
+        Some("audio_gap") => audio_gap(value),
         Some("label") => label(value, bounds),
         Some("reject") => reject(value, bounds),
         Some("stop") => Ok(Message::Stop),
@@ -176,7 +190,7 @@ pub fn parse(text: &str, bounds: Bounds) -> Result<Message, Refused> {
         Some(unknown) => Err(Refused {
             code: "unknown_type",
             message: format!(
-                "unknown message type {:?}; known are start, segments, label, reject, rollover, explain and stop",
+                "unknown message type {:?}; known are start, provider, segments, audio_gap, label, reject, rollover, explain and stop",
                 shortened(unknown)
             ),
             field: Some("type".to_owned()),
@@ -260,9 +274,7 @@ fn start(value: Value, bounds: Bounds) -> Result<Start, Refused> {
         check_id(&format!("people[{index}]"), id, bounds)?;
     }
     let audio_offset = audio_offset.unwrap_or(0.0);
-    if !audio_offset.is_finite() || audio_offset.abs() > matcher_core::Rate::SECONDS_MAX {
-        return Err(Refused::field("provider.audio_offset", "must be a number of seconds of at most 1000000000"));
-    }
+    check_offset("provider.audio_offset", audio_offset)?;
     Ok(Start {
         recording: wire.recording_id,
         conversation: wire.conversation_id,
@@ -349,6 +361,47 @@ fn rollover(value: Value, bounds: Bounds) -> Result<Message, Refused> {
     let wire: WireRollover = read(value)?;
     check_id("conversation_id", &wire.conversation_id, bounds)?;
     Ok(Message::Rollover { conversation: wire.conversation_id, carry: wire.carry })
+}
+
+#[derive(Deserialize)]
+struct WireRestart {
+    #[serde(rename = "name")]
+    _name: String,
+    scope: Option<String>,
+    audio_offset: f64,
+}
+
+#[derive(Deserialize)]
+struct WireGap {
+    seconds: f64,
+}
+
+fn provider(value: Value, bounds: Bounds) -> Result<Message, Refused> {
+    let wire: WireRestart = read(value)?;
+    wire.scope.iter().try_for_each(|scope| check_id("scope", scope, bounds))?;
+    check_offset("audio_offset", wire.audio_offset)?;
+    Ok(Message::Provider { scope: wire.scope, audio_offset: wire.audio_offset })
+}
+
+fn audio_gap(value: Value) -> Result<Message, Refused> {
+    let WireGap { seconds } = read(value)?;
+    if seconds > 0.0 && seconds <= GAP_SECONDS_MAX {
+        return Ok(Message::AudioGap { seconds });
+    }
+    Err(Refused::field(
+        "seconds",
+        format!("must be above 0 and at most {GAP_SECONDS_MAX}; start anew after a longer gap"),
+    ))
+}
+
+/// A day: whoever was away for longer has another recording.
+const GAP_SECONDS_MAX: f64 = 86_400.0;
+
+fn check_offset(field: &str, seconds: f64) -> Result<(), Refused> {
+    if seconds.is_finite() && seconds.abs() <= matcher_core::Rate::SECONDS_MAX {
+        return Ok(());
+    }
+    Err(Refused::field(field, "must be a number of seconds of at most 1000000000"))
 }
 
 #[derive(Deserialize)]

@@ -46,12 +46,22 @@ impl Socket {
             (Phase::Waiting, Message::Stop) => self.say_goodbye("stopped", 1000, ctx),
             (Phase::Waiting, _) => self.refuse(out_of_order("send `start` first")),
             (Phase::Live(_), Message::Start(_)) => self.refuse(out_of_order("`start` was sent before; it comes once")),
+            (Phase::Live(_), Message::Provider { scope, audio_offset }) => {
+                self.change(|live| live.handle_restart(scope, audio_offset));
+            }
+            (Phase::Live(_), Message::AudioGap { seconds }) => self.change(|live| live.handle_gap(seconds)),
             (Phase::Live(_), Message::Rollover { conversation, carry }) => self.roll_over(conversation, carry, ctx),
             (Phase::Live(_), Message::Explain { speaker }) => self.explain(&speaker, ctx),
             (Phase::Live(_), Message::Stop) => self.stop(ctx),
             (Phase::Stopping(_) | Phase::Closed, _) => {}
         }
         None
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Live)) {
+        if let Some(live) = self.live_mut() {
+            change(live);
+        }
     }
 
     fn start(&mut self, start: Start, ctx: &mut Context<Self>) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use actix::Addr;
-use matcher_core::{Batch, Event as CoreEvent, Generation, LaneId, Offer, Rate, Scope, SegmentId, Speaker};
+use matcher_core::{Batch, Event as CoreEvent, Generation, LaneId, Offer, Rate, Scope, SegmentId, Span, Speaker};
 
 use crate::live::conversation::{Conversation, Exits, Leave, Left};
 use crate::live::intake::Intake;
@@ -14,10 +14,14 @@ use crate::live::protocol::{BudgetLeft, Event, Refused, Segment, SpeakerName, St
 use crate::live::registry::{ConversationKey, Lineage};
 use crate::live::ring::Ring;
 use crate::live::service::Service;
+use crate::live::streams::Streams;
 use std::sync::MutexGuard;
 
 /// Offers that are remembered to be made again when the scheduler is lost: one full message.
 const RECENT_MAX: usize = 512;
+
+/// Parts that one segment is offered in. Nobody loses audio oftener within a sentence; beyond it the window is offered whole.
+const PARTS_MAX: usize = 8;
 
 /// Samples of scratch space that a socket keeps: common frames need less, and one huge frame must not cost memory for ever.
 const SCRATCH_MAX: usize = 8192;
@@ -32,8 +36,7 @@ pub(super) struct Live {
     lineage: Arc<Lineage>,
     conversation: Addr<Conversation>,
     generation: Generation,
-    scope: Scope,
-    audio_offset: f64,
+    streams: Streams,
     sample_rate: std::num::NonZeroU32,
     pub(super) people: Option<Arc<BTreeSet<String>>>,
     exits: Exits,
@@ -49,7 +52,6 @@ impl Live {
     pub(super) fn new(service: Arc<Service>, socket: &str, start: Start, lineage: Arc<Lineage>, place: Place) -> Self {
         let rate = Rate::new(start.audio.sample_rate);
         let capacity = rate.samples_in(service.settings.sockets.ring);
-        let scope = start.scope.unwrap_or_else(|| format!("{socket}:0"));
         Self {
             socket: socket.to_owned(),
             account: place.key.account.clone(),
@@ -58,8 +60,7 @@ impl Live {
             key: place.key,
             conversation: place.conversation,
             generation: place.generation,
-            scope: Scope::new(&scope),
-            audio_offset: start.audio_offset,
+            streams: Streams::new(socket, start.scope, start.audio_offset),
             sample_rate: start.audio.sample_rate,
             people: start.people,
             exits: if start.verbose { Exits::Told } else { Exits::Counted },
@@ -88,8 +89,19 @@ impl Live {
         self.exits
     }
 
-    pub(super) const fn scope(&self) -> &Scope {
-        &self.scope
+    pub(super) fn scope(&self) -> &Scope {
+        self.streams.current()
+    }
+
+    /// The provider started again.
+    pub(super) fn handle_restart(&mut self, scope: Option<String>, audio_offset: f64) {
+        self.streams.restart(scope, audio_offset);
+    }
+
+    /// Audio was lost before it reached us: the clock moves on without it.
+    pub(super) fn handle_gap(&mut self, seconds: f64) {
+        let lost = self.rate().sample_at(seconds).expect("the message's own limit is far below");
+        self.ring.skip(lost.0);
     }
 
     /// The number of a voice that was heard.
@@ -174,7 +186,7 @@ impl Live {
         let (mut offers, mut refusals) = (Vec::with_capacity(segments.len()), Vec::new());
         for (index, segment) in segments.into_iter().enumerate() {
             match segment.and_then(|segment| self.offer(index, segment)) {
-                Ok(offer) => offers.push(offer),
+                Ok(offer) => self.push_parts(offer, &mut offers),
                 Err(refused) => refusals.push(refused),
             }
         }
@@ -183,10 +195,19 @@ impl Live {
         (batch, refusals)
     }
 
+    /// A window across lost audio is offered in the parts that there are: the middle of the whole may be the gap.
+    fn push_parts(&self, offer: Offer, offers: &mut Vec<Offer>) {
+        let parts: Vec<Span> = self.ring.timeline().held(offer.window).take(PARTS_MAX + 1).collect();
+        if parts.len() < 2 || parts.len() > PARTS_MAX {
+            return offers.push(offer);
+        }
+        offers.extend(parts.into_iter().map(|window| Offer { window, speech: window.samples(), ..offer.clone() }));
+    }
+
     fn offer(&mut self, index: usize, segment: Segment) -> Result<Offer, Refused> {
         use matcher_core::BadTime;
-        let scope = segment.scope.map_or_else(|| self.scope.clone(), |scope| Scope::new(&scope));
-        let (start, end) = (segment.start + self.audio_offset, segment.end + self.audio_offset);
+        let (scope, offset) = self.streams.resolve(segment.scope.as_deref());
+        let (start, end) = (segment.start + offset, segment.end + offset);
         let window = self.ring.timeline().span(start, end).map_err(|bad| {
             let field = match bad {
                 BadTime::Start => "start",
@@ -203,7 +224,7 @@ impl Live {
     }
 
     fn remember(&mut self, offers: &[Offer]) {
-        let oldest = self.ring.timeline().range().map(matcher_core::Span::start);
+        let oldest = self.ring.timeline().range().map(Span::start);
         while self.recent.front().is_some_and(|offer| Some(offer.window.end()) <= oldest) {
             self.recent.pop_front();
         }
