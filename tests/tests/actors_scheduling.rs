@@ -571,3 +571,44 @@ fn a_connection_that_never_starts_is_closed() {
         assert_eq!(client.events().await, [json!({"type": "close", "code": 1008, "reason": "no start came in time"})]);
     });
 }
+
+#[test]
+fn digital_silence_asks_nothing_of_the_model() {
+    run(async {
+        let world = world(4);
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, 0, 6.0).await;
+        let lane = world.lane("talk").await;
+        assert_eq!((lane.budget.reserved, lane.voices[0].last_exit), (0, Some("no_pcm")));
+        client.speak(NOISE, 1.0).await;
+        client.say(1, OWNER, 5.0).await;
+        assert_eq!(world.queries(), [(OWNER, 5.0)], "what is said afterwards does, and the silence is no part of it");
+    });
+}
+
+#[test]
+fn the_books_of_a_goodbye_are_the_last_word() {
+    run(async {
+        let world = world(4);
+        world.script(OWNER, &[Answer::Hangs]);
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, OWNER, 5.0).await;
+        client.socket.send(gateway::live::Drain).await.unwrap();
+        let budget = client.event("goodbye").await["budget"].clone();
+        assert_eq!((&budget["reserved"], &budget["succeeded"], &budget["failed"]), (&json!(1), &json!(0), &json!(1)));
+        assert_eq!(world.metric("rollcall_extraction_failures_total{kind=\"cancelled\"}"), 1.0);
+    });
+}
+
+#[test]
+fn a_rollover_to_the_same_conversation_changes_nothing_and_is_answered() {
+    run(async {
+        let world = world(4);
+        let mut client = world.client("recording", "talk").await;
+        client.say(1, OWNER, 5.0).await;
+        client.send(json!({"type": "rollover", "conversation_id": "talk"})).await;
+        let ready = client.event("ready").await;
+        assert_eq!((&ready["generation"], &ready["people"]), (&json!(1), &json!(1)));
+        assert_eq!(world.lane("talk").await.voices[0].voice.person_id.as_deref(), Some("user"));
+    });
+}

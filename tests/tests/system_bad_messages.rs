@@ -175,12 +175,12 @@ async fn floats_that_are_no_numbers_become_silence_that_is_told() {
 }
 
 #[tokio::test]
-async fn silence_is_nobody() {
-    let (_server, mut client) = live().await;
+async fn silence_asks_nothing_of_the_model() {
+    let (server, mut client) = live().await;
     client.audio(&vec![0; 96_000]).await;
-    client.segment(&json!(0), 0.0, 6.0).await;
-    let verdict = client.verdict(0).await;
-    assert_eq!((&verdict["status"], verdict.get("person_id")), (&json!("no_match"), None));
+    client.segment(&json!(1), 0.0, 6.0).await;
+    assert_eq!(client.event("exit").await["reason"], "no_pcm");
+    goes_on(&server, client).await;
 }
 
 /// A server that knows one person, and a recording on it.

@@ -38,8 +38,10 @@ fn a_server_that_is_up_says_so() {
 fn a_wav_file_that_claims_more_than_it_has_is_taken_as_far_as_it_goes() {
     let server = Server::start();
     assert_eq!(server.post("/v1/people", &json!({"id": "anna"})).status, 201);
-    for claimed in [0xFFFF_FFFF, 0xFFFF_1000] {
-        let answer = sample(&server, &sound::wav_that_claims(claimed, &sound::tone(OWNER, 3.0)));
+    for (claimed, spoken) in [(0xFFFF_FFFF, "anna"), (0xFFFF_1000, "ben")] {
+        server.post("/v1/people", &json!({"id": spoken}));
+        let clip = sound::wav_that_claims(claimed, &sound::tone(OWNER, 3.0));
+        let answer = http(server.address(), "POST", &format!("/v1/people/{spoken}/samples"), &[], &clip).unwrap();
         assert_eq!((answer.status, &answer.json()["seconds_of_speech"]), (201, &json!(3.0)), "{}", answer.body);
     }
 }
@@ -68,4 +70,18 @@ fn problem(answer: &Answer, status: u16, code: &str) {
     let problem = answer.json();
     assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)));
     assert!(!problem["detail"].as_str().unwrap_or_default().is_empty(), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_this_machines_is_refused_and_a_health_check_may_ask_with_head() {
+    let server = Server::start();
+    let ask = |method: &str, path: &str, headers: &[(&str, &str)]| {
+        rollcall_tests::server::http(server.address(), method, path, headers, b"").unwrap()
+    };
+    let rebound = ask("GET", "/v1/people", &[("Host", "evil.example"), ("Origin", "http://evil.example")]);
+    assert_eq!((rebound.status, &rebound.json()["code"]), (421, &json!("other_host")));
+    for path in ["/healthz", "/readyz", "/metrics", "/v1/people", "/docs"] {
+        assert_eq!(ask("HEAD", path, &[]).status, 200, "{path}");
+    }
+    assert_eq!((ask("GET", "/", &[]).status, ask("GET", "/docs", &[]).status), (303, 200));
 }

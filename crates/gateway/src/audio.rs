@@ -5,6 +5,7 @@
 //! takes any rate that is accepted here. Live audio does not come this way, it arrives as plain samples on a socket.
 
 mod container;
+mod flac;
 mod mono;
 mod speech;
 mod wav;
@@ -117,6 +118,16 @@ pub enum AudioError {
     /// A float sample is NaN or infinite.
     #[error("a sample is not a finite number; whatever wrote the file is at fault")]
     NotFinite,
+    /// The header tells of more samples than could be decoded.
+    #[error(
+        "only {found} of the file's {told} samples can be decoded: it is cut off or damaged, or something else follows its last frame; export it anew"
+    )]
+    Incomplete {
+        /// Samples of one channel that could be decoded.
+        found: u64,
+        /// Samples of one channel that the header tells of.
+        told: u64,
+    },
     /// The bytes contradict themselves.
     #[error("the file is damaged: {0}")]
     Damaged(String),
@@ -145,6 +156,7 @@ fn decode_checked(mut bytes: Vec<u8>, limits: Limits) -> Result<Audio, AudioErro
     if wav::is_wav(&bytes) {
         wav::mend(&mut bytes)?;
     }
+    flac::drop_tag(&mut bytes);
     container::decode(bytes, limits.seconds_max)
 }
 

@@ -5,6 +5,7 @@
 //! error.
 
 mod bench;
+mod calibrate;
 mod client;
 mod context;
 mod doctor;
@@ -103,6 +104,8 @@ enum Command {
     People(people::Args),
     /// List, install or verify models and the inference runtime
     Model(model::Args),
+    /// Say which threshold and margin fit this model and these clips
+    Calibrate(calibrate::Args),
     /// Measure what the README quotes: an extraction, many sockets
     Bench(bench::Args),
     /// Say what is missing or wrong on this machine, and how to mend it
@@ -118,6 +121,7 @@ impl Command {
             Self::Enroll(args) => enroll::run(args, context),
             Self::People(args) => people::run(args, context),
             Self::Model(args) => model::run(args, context),
+            Self::Calibrate(args) => calibrate::run(args, context),
             Self::Bench(args) => bench::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
         }

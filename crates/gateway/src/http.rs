@@ -6,6 +6,7 @@
 
 mod body;
 mod conversations;
+mod docs;
 mod identify;
 mod labels;
 mod openapi;
@@ -18,7 +19,7 @@ mod status;
 use std::sync::Arc;
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, Resource, Responder, web};
+use actix_web::{HttpRequest, HttpResponse, Resource, Responder, Route, guard, web};
 use gpu_worker::Engine;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -57,32 +58,39 @@ pub fn configure(config: &mut web::ServiceConfig) {
         )
         .app_data(web::PathConfig::default().error_handler(|_, _| Problem::bad_path().into()))
         .app_data(web::QueryConfig::default().error_handler(|error, _| Problem::bad_query(&error).into()))
-        .service(resource("/healthz", "GET").route(web::get().to(healthz)))
-        .service(resource("/openapi.json", "GET").route(web::get().to(openapi::document)))
+        .service(resource("/healthz", "GET, HEAD").route(read().to(healthz)))
+        .service(resource("/", "GET, HEAD").route(read().to(docs::root)))
+        .service(resource("/docs", "GET, HEAD").route(read().to(docs::page)))
+        .service(resource("/openapi.json", "GET, HEAD").route(read().to(openapi::document)))
         .service(
-            resource("/v1/people", "GET, POST")
-                .route(web::get().to(people::list))
+            resource("/v1/people", "GET, HEAD, POST")
+                .route(read().to(people::list))
                 .route(web::post().to(people::create)),
         )
         .service(
-            resource("/v1/people/{id}", "GET, PATCH, DELETE")
-                .route(web::get().to(people::show))
+            resource("/v1/people/{id}", "GET, HEAD, PATCH, DELETE")
+                .route(read().to(people::show))
                 .route(web::patch().to(people::change))
                 .route(web::delete().to(people::delete)),
         )
         .service(resource("/v1/people/{id}/samples", "POST").route(web::post().to(samples::create)))
         .service(resource("/v1/identify", "POST").route(web::post().to(identify::identify)))
         .service(resource("/v1/listen", "GET").route(web::get().to(listen::listen)))
-        .service(resource("/v1/conversations", "GET").route(web::get().to(conversations::list)))
-        .service(resource("/v1/conversations/{id}", "GET").route(web::get().to(conversations::show)))
+        .service(resource("/v1/conversations", "GET, HEAD").route(read().to(conversations::list)))
+        .service(resource("/v1/conversations/{id}", "GET, HEAD").route(read().to(conversations::show)))
         .service(
-            resource("/v1/conversations/{id}/labels", "GET, POST")
-                .route(web::get().to(labels::list))
+            resource("/v1/conversations/{id}/labels", "GET, HEAD, POST")
+                .route(read().to(labels::list))
                 .route(web::post().to(labels::correct)),
         )
-        .service(resource("/readyz", "GET").route(web::get().to(status::readyz)))
-        .service(resource("/metrics", "GET").route(web::get().to(status::metrics)))
+        .service(resource("/readyz", "GET, HEAD").route(read().to(status::readyz)))
+        .service(resource("/metrics", "GET, HEAD").route(read().to(status::metrics)))
         .default_service(web::to(no_such_path));
+}
+
+/// A route for reading: HEAD answers like GET, without the body.
+fn read() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
 /// A resource whose other methods get 405 with the ones that it has.

@@ -2,6 +2,7 @@
 
 pub mod audio;
 pub mod bench;
+pub mod calibrate;
 pub mod cli;
 pub mod client;
 pub mod config;

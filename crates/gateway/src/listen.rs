@@ -17,6 +17,7 @@ use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason, ProtocolError, Session};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use telemetry::{Metrics, Refusal};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
@@ -54,7 +55,7 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     if !speaks_protocol(&request) {
         return bad_request(&format!("the subprotocols offered do not include {PROTOCOL}"));
     }
-    let limits = service.settings.sockets;
+    let (limits, metrics) = (service.settings.sockets, service.telemetry.metrics().clone());
     let gate = Gate::new(limits.frame_bytes as u64, limits.text_bytes as u64);
     let (gated, behind) = Gated::new(body.into_inner(), gate);
     let gated: Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>> = Box::pin(gated);
@@ -77,7 +78,8 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     let connection = request.conn_data::<Connection>().cloned();
     let (written, done) = oneshot::channel();
     actix_web::rt::spawn(write(session.clone(), outflow, written));
-    let reader = Reader { socket, room, session, stream, behind, text_bytes: limits.text_bytes, idle: limits.idle };
+    let reader =
+        Reader { socket, room, session, stream, behind, text_bytes: limits.text_bytes, idle: limits.idle, metrics };
     actix_web::rt::spawn(reader.run(done, connection));
     response
 }
@@ -131,6 +133,7 @@ struct Reader {
     behind: gate::Behind,
     text_bytes: usize,
     idle: Duration,
+    metrics: Metrics,
 }
 
 /// Why reading ended.
@@ -185,6 +188,7 @@ impl Reader {
         let frame = match message {
             Some(Ok(AggregatedMessage::Binary(bytes))) => Frame::Binary(bytes),
             Some(Ok(AggregatedMessage::Text(text))) if text.len() > self.text_bytes => {
+                self.refused(Refusal::TooLarge);
                 return Some(Ended::Close(CloseCode::Size, "text message too long"));
             }
             Some(Ok(AggregatedMessage::Text(text))) => Frame::Text(text.to_string()),
@@ -208,7 +212,20 @@ impl Reader {
 
     fn broken(&self, error: &ProtocolError) -> Ended {
         let code = if self.behind.is_too_long() { Some(CloseCode::Size) } else { close_code(error) };
-        code.map_or(Ended::Over, |code| Ended::Close(code, "protocol violation"))
+        let Some(code) = code else { return Ended::Over };
+        let (reason, told) = if code == CloseCode::Size {
+            (Refusal::TooLarge, "frame too long")
+        } else if code == CloseCode::Invalid {
+            (Refusal::ProtocolViolation, "text that is not UTF-8")
+        } else {
+            (Refusal::ProtocolViolation, "protocol violation")
+        };
+        self.refused(reason);
+        Ended::Close(code, told)
+    }
+
+    fn refused(&self, reason: Refusal) {
+        self.metrics.refused(reason);
     }
 }
 

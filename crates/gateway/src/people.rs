@@ -93,6 +93,12 @@ impl People {
         &self.shared.model
     }
 
+    /// Whether there is a model. Without one people can be listed and deleted, and no sample can be judged.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        !self.shared.model.fingerprint.is_empty()
+    }
+
     /// Where people and what they decided are kept.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {

@@ -22,6 +22,7 @@ use telemetry::{Otlp, StartError, Telemetry};
 use tokio::sync::watch;
 
 use crate::config::Config;
+use crate::http::origin::Hosts;
 use crate::http::{self, Api};
 use crate::listen;
 use crate::live::protocol::Bounds;
@@ -30,6 +31,9 @@ use crate::people::People;
 
 /// A client that still sends while the process ends has this long before its connection is cut.
 const HTTP_SHUTDOWN_SECONDS: u64 = 1;
+
+/// How long at least `/readyz` says that the server is about to stop, before nothing answers any more.
+const UNREADY_MIN: Duration = Duration::from_secs(1);
 
 /// How long the last export may take: a collector that is there answers in milliseconds.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
@@ -79,7 +83,8 @@ impl Server {
         let address = listener.local_addr().map_err(bind_error)?;
         let service = assemble(config, engine.clone(), &people)?;
         let drain = service.settings.sockets.drain;
-        let http = http_server(listener, service.clone(), Api::new(people, engine))?;
+        let hosts = Hosts::from_list(config.server.hosts.as_deref().unwrap_or_default());
+        let http = http_server(listener, service.clone(), Api::new(people, engine), hosts)?;
         let handle = http.handle();
         Ok(Self { address, service, handle, running: actix_web::rt::spawn(http), drain })
     }
@@ -102,6 +107,7 @@ impl Server {
     /// When the HTTP server failed.
     pub async fn drain(self) -> Result<(), ServeError> {
         let registry = &self.service.registry;
+        let began = tokio::time::Instant::now();
         registry.begin_draining();
         for socket in registry.sockets() {
             // A socket whose mailbox is full or gone is cut with the HTTP server.
@@ -116,6 +122,8 @@ impl Server {
         if tokio::time::timeout(self.drain.mul_f64(0.6), settled).await.is_err() {
             tracing::warn!(open = accounts.books().open, "the drain time passed; what is still open settles as failed");
         }
+        // Whoever balances load asks `/readyz` now and then: it must find the answer there for a while.
+        tokio::time::sleep_until(began + self.drain.min(UNREADY_MIN)).await;
         self.handle.stop(true).await;
         self.running.await.map_err(io::Error::other)??;
         let telemetry = self.service.telemetry.clone();
@@ -154,14 +162,15 @@ fn telemetry() -> Result<Telemetry, ServeError> {
     }
 }
 
-fn http_server(listener: TcpListener, service: Arc<Service>, api: Api) -> io::Result<HttpHandle> {
-    let service = web::Data::from(service);
+fn http_server(listener: TcpListener, service: Arc<Service>, api: Api, hosts: Hosts) -> io::Result<HttpHandle> {
+    let (service, hosts) = (web::Data::from(service), web::Data::new(hosts));
     let api = web::Data::new(api);
     let workers = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 4).max(1));
     let app = move || {
         App::new()
             .app_data(service.clone())
             .app_data(api.clone())
+            .app_data(hosts.clone())
             .wrap(from_fn(http::origin::same_origin))
             .configure(http::configure)
     };

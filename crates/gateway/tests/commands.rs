@@ -40,7 +40,8 @@ fn life_of_a_person(home: &Home, place: &[&str]) {
     assert_eq!((&json["id"], &json["samples"]), (&"anna".into(), &2.into()));
     assert_eq!(good(&run(&["people", "delete", "anna"])), "anna is deleted\n");
     assert_eq!(complaint(&run(&["people", "show", "anna"]), 2), "rollcall: there is no person \"anna\"");
-    assert!(good(&run(&["people", "list"])).starts_with("nobody is enrolled"));
+    assert_nobody(&run(&["people", "list"]));
+    assert_eq!(good(&run(&["people", "list", "--json"])), "");
 }
 
 #[test]
@@ -56,13 +57,14 @@ fn a_sample_that_is_refused_names_its_file_and_the_good_ones_are_kept() {
 
         let refused = run(&["enroll", "--person", "anna", &short]);
         assert!(complaint(&refused, 2).contains("short.wav: it has 1.0 s of speech"), "{refused:?}");
-        assert!(good(&run(&["people", "list"])).starts_with("nobody"), "a refused sample makes no person");
+        assert_nobody(&run(&["people", "list"]));
 
         let refused = run(&["enroll", "--person", "anna", &good_one, &text, &other, "missing.wav"]);
         let line = complaint(&refused, 2);
         for words in [
             "notes.txt: the file is none of WAV, FLAC",
             "other.wav: it does not sound like earlier samples of anna",
+            "enrol it with --force",
             "missing.wav: cannot be read",
         ] {
             assert!(line.contains(words), "{line:?} should say {words:?}");
@@ -81,8 +83,58 @@ fn a_second_owner_is_refused_with_the_first_ones_id() {
         let run = |arguments: &[&str]| home.rollcall(&[arguments, &place[..]].concat());
         let (one, two) = (home.tone("one.wav", 300.0, 3.0), home.tone("two.wav", 900.0, 3.0));
         good(&run(&["enroll", "--person", "anna", "--owner", &one]));
-        let line = complaint(&run(&["enroll", "--person", "bert", "--owner", &two]), 2);
-        assert!(line.contains("\"anna\" is the owner already"), "{line}");
+        let line = complaint(&run(&["enroll", "--person", "bert", "--owner", &two, &one]), 2);
+        assert_eq!(line.matches("\"anna\" is the owner already").count(), 1, "{line}");
+        assert_eq!(good(&run(&["people", "list"])).lines().count(), 1, "bert is not made");
+    }
+}
+
+#[test]
+fn the_same_clip_twice_is_refused_by_what_it_is() {
+    let home = Home::new();
+    let one = home.tone("one.wav", 300.0, 3.0);
+    let line = complaint(&home.rollcall(&["enroll", "--person", "anna", &one, &one]), 2);
+    assert!(line.contains("one.wav: this clip is enrolled already"), "{line}");
+    assert!(good(&home.rollcall(&["people", "show", "anna"])).contains("1 samples, 3.0 s"));
+}
+
+#[test]
+fn a_mistyped_data_directory_is_an_error_and_is_not_made() {
+    let home = Home::new();
+    let typo = home.0.join("typo");
+    for action in [&["list"][..], &["show", "anna"], &["delete", "anna"]] {
+        let arguments = [&["people"], action, &["--data", typo.to_str().unwrap()]].concat();
+        let line = complaint(&home.rollcall(&arguments), 2);
+        assert!(line.contains("typo: there is no store here"), "{line}");
+        assert!(!typo.exists(), "{action:?}");
+    }
+}
+
+#[test]
+fn without_the_model_samples_are_counted_and_said_to_be_beyond_judgement() {
+    let home = Home::new();
+    let one = home.tone("one.wav", 300.0, 3.0);
+    good(&home.rollcall(&["enroll", "--person", "anna", &one]));
+    for action in [&["list"][..], &["show", "anna"]] {
+        let line = good(&home.rollcall(&[&["people", "--model", "campplus"], action].concat()));
+        let expected = "1 samples, 3.0 s of speech; model campplus is not installed, so these samples cannot be judged";
+        assert!(line.contains(expected) && !line.contains("re-enrolment"), "{line}");
+    }
+    let doctor = home.command(&["doctor", "--model", "campplus"]).output().unwrap();
+    let text = String::from_utf8(doctor.stdout).unwrap();
+    assert!(text.contains("without the model their samples cannot be judged"), "{text}");
+}
+
+#[test]
+fn the_help_of_every_command_about_people_models_and_this_machine_has_an_example() {
+    let home = Home::new();
+    for command in [
+        "people", "people list", "people show", "people delete", "model", "model list", "model install", "model verify",
+        "doctor", "enroll",
+    ] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let help = good(&home.command(&arguments).output().unwrap());
+        assert!(help.contains(&format!("Example: rollcall {command}")), "{help}");
     }
 }
 
@@ -219,6 +271,11 @@ impl Drop for Server {
 fn good(output: &Output) -> String {
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// A list of nobody has no rows, and says so beside them.
+fn assert_nobody(output: &Output) {
+    assert!(complaint(output, 0).contains("nobody is enrolled") && output.stdout.is_empty(), "{output:?}");
 }
 
 /// The one line on standard error of a command that ended with `code`.

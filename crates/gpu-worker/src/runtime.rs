@@ -4,6 +4,7 @@
 //! nothing of it is touched outside this module and [`crate::onnx`], and both need a [`Runtime`], which only [`load`]
 //! gives. A failed attempt may be repeated with another path. Installing the library is [`crate::install`]'s work.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -88,6 +89,7 @@ pub fn load(library: &Path) -> Result<&'static Runtime, RuntimeError> {
         return Ok(runtime);
     }
     let failed = |reason: String| RuntimeError::Load { path: library.to_owned(), reason };
+    check_length(library).map_err(failed)?;
     let builder = ort::init_from(library).map_err(|error| failed(error.to_string()))?;
     let environment = builder
         .with_name("rollcall")
@@ -98,6 +100,28 @@ pub fn load(library: &Path) -> Result<&'static Runtime, RuntimeError> {
     // With a logger of one's own the library starts at its most talkative level.
     environment.set_log_level(LogLevel::Warning);
     Ok(LOADED.get_or_init(|| Runtime { environment, library: library.to_owned() }))
+}
+
+/// A library that is cut off would end the process on its first missing page: its header says how long it must be.
+///
+/// Anything that is no 64-bit ELF file is left to the loader, which says so itself.
+fn check_length(library: &Path) -> Result<(), String> {
+    let mut header = [0_u8; 64];
+    let mut file = std::fs::File::open(library).map_err(|error| error.to_string())?;
+    let length = file.metadata().map_err(|error| error.to_string())?.len();
+    if file.read_exact(&mut header).is_err() || !header.starts_with(b"\x7fELF\x02\x01") {
+        return Ok(());
+    }
+    let at = |from: usize, bytes: usize| {
+        let field = header.get(from..from + bytes).unwrap_or_default();
+        field.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte))
+    };
+    // The section header table comes last: its offset, and the size and number of its entries.
+    let needed = at(0x28, 8).saturating_add(at(0x3a, 2) * at(0x3c, 2));
+    if length < needed {
+        return Err(format!("the file is cut off: it has {length} bytes of {needed}; install the runtime again"));
+    }
+    Ok(())
 }
 
 /// [`find`] and [`load`] in one.

@@ -10,9 +10,9 @@ use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-/// What is logged unless the user says otherwise. The libraries beneath report their own life at `info`.
-pub const DEFAULT_FILTER: &str =
-    "info,opentelemetry=warn,opentelemetry_sdk=warn,opentelemetry-prometheus=warn,actix_server=warn,ort=warn";
+/// What is logged unless the user says otherwise. The libraries beneath report their own life at `info`,
+/// and one of them a client's bad bytes at `error`, which the metrics count: a client must not fill the log.
+pub const DEFAULT_FILTER: &str = "info,opentelemetry=warn,opentelemetry_sdk=warn,opentelemetry-prometheus=warn,actix_server=warn,actix_http=off,ort=warn";
 
 /// How logs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,6 +9,7 @@ use symphonia::core::codecs::audio::well_known::CODEC_ID_OPUS;
 use symphonia::core::codecs::audio::{AudioCodecParameters, AudioDecoder, AudioDecoderOptions};
 use symphonia::core::errors::Error;
 use symphonia::core::formats::probe::Hint;
+use symphonia::core::formats::well_known::FORMAT_ID_FLAC;
 use symphonia::core::formats::{FormatOptions, FormatReader, TrackType};
 use symphonia::core::io::MediaSourceStream;
 use symphonia::core::meta::MetadataOptions;
@@ -27,16 +28,19 @@ const OPUS_PACKET_FRAMES: usize = 5_760;
 const DAMAGED_SHARE: u64 = 10;
 
 pub(super) fn decode(bytes: Vec<u8>, seconds_max: u32) -> Result<Audio, AudioError> {
+    let kind = kind_of(&bytes);
     let stream = MediaSourceStream::new(Box::new(Cursor::new(bytes)), Default::default());
     let mut reader = symphonia::default::get_probe()
         .probe(&Hint::new(), stream, FormatOptions::default(), MetadataOptions::default())
-        .map_err(unreadable)?;
+        .map_err(|error| unreadable(error, kind))?;
     let track = reader.default_track(TrackType::Audio).ok_or(AudioError::Empty)?;
     let id = track.id;
+    // Of all formats FLAC alone says in its header how much it holds, and loses a last frame that bytes follow.
+    let frames_told = track.num_frames.filter(|_| reader.format_info().format == FORMAT_ID_FLAC);
     let delay = usize::try_from(track.delay.unwrap_or(0)).unwrap_or(usize::MAX);
     let parameters = track.codec_params.as_ref().and_then(|parameters| parameters.audio());
     let mut decoder = Decoder::new(parameters.ok_or_else(|| unknown_codec("an unknown codec"))?, delay)?;
-    read_all(&mut *reader, id, &mut decoder, Mono::new(seconds_max))
+    read_all(&mut *reader, id, &mut decoder, Mono::new(seconds_max).of_frames(frames_told))
 }
 
 fn read_all(
@@ -137,12 +141,29 @@ impl Opus {
     }
 }
 
-fn unreadable(error: Error) -> AudioError {
+/// What the first bytes say the file is, where they say it plainly.
+fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+    // MP4's boxes begin with their size; pictures have the same box with brands of their own.
+    let brand = bytes.get(4..).and_then(|rest| rest.strip_prefix(b"ftyp"));
+    let is_mp4 = brand.is_some_and(|brand| [&b"M4"[..], b"mp4", b"iso", b"3g"].iter().any(|b| brand.starts_with(b)));
+    match bytes {
+        [b'f', b'L', b'a', b'C', ..] => Some("a FLAC file"),
+        [b'O', b'g', b'g', b'S', ..] => Some("an Ogg file"),
+        _ if is_mp4 => Some("an M4A file"),
+        _ => None,
+    }
+}
+
+fn unreadable(error: Error, kind: Option<&str>) -> AudioError {
     if let Error::DecodeError(reason) | Error::LimitError(reason) = error {
         return AudioError::Damaged(reason.to_owned());
     }
     // The end of the bytes without a container found, which is what text or a picture gives.
-    AudioError::UnknownFormat
+    kind.map_or(AudioError::UnknownFormat, |kind| {
+        AudioError::Damaged(format!(
+            "it is {kind} that is cut off before its audio can be found; copy or export it anew"
+        ))
+    })
 }
 
 fn unknown_codec(what: &str) -> AudioError {

@@ -11,6 +11,8 @@ pub(super) struct Mono {
     pcm: Vec<i16>,
     stream: Option<Stream>,
     seconds_max: u32,
+    /// Frames that the file says it holds.
+    frames_told: Option<u64>,
 }
 
 /// What may not change within a file.
@@ -22,7 +24,12 @@ struct Stream {
 
 impl Mono {
     pub(super) fn new(seconds_max: u32) -> Self {
-        Self { pcm: Vec::new(), stream: None, seconds_max }
+        Self { pcm: Vec::new(), stream: None, seconds_max, frames_told: None }
+    }
+
+    /// Fewer frames than the file says it holds are then an error: speech is not lost in silence.
+    pub(super) fn of_frames(self, frames_told: Option<u64>) -> Self {
+        Self { frames_told, ..self }
     }
 
     /// Adds interleaved samples, full scale at one.
@@ -39,6 +46,10 @@ impl Mono {
     }
 
     pub(super) fn finish(self) -> Result<Audio, AudioError> {
+        let found = self.pcm.len() as u64;
+        if let Some(told) = self.frames_told.filter(|told| found < *told) {
+            return Err(AudioError::Incomplete { found, told });
+        }
         match self.stream {
             Some(stream) if !self.pcm.is_empty() => Ok(Audio { pcm: self.pcm.into(), sample_rate: stream.sample_rate }),
             Some(_) | None => Err(AudioError::Empty),

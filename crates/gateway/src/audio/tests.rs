@@ -51,6 +51,36 @@ fn opus_is_as_long_as_what_was_encoded() {
 }
 
 #[test]
+fn a_flac_file_with_an_id3v1_block_at_its_end_loses_nothing() {
+    let flac = FIXTURES[0].1.to_vec();
+    let tag = [&b"TAG"[..], &[b' '; 125]].concat();
+    assert_eq!(read([flac.clone(), tag].concat()), read(flac));
+}
+
+#[test]
+fn a_flac_file_that_decodes_short_says_how_many_of_how_many_samples() {
+    let flac = FIXTURES[0].1;
+    let told = u64::try_from(read(flac.to_vec()).unwrap().pcm.len()).unwrap();
+    for bytes in [[flac, b"\r\n"].concat(), flac[..flac.len() - 10].to_vec()] {
+        let error = read(bytes).unwrap_err();
+        assert!(matches!(error, AudioError::Incomplete { found, told: t } if found < told && t == told), "{error}");
+        assert!(error.to_string().contains(&format!("of the file's {told} samples")), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_off_before_its_audio_is_called_what_it_is() {
+    for (index, kind, kept) in
+        [(0, "a FLAC file", 100), (4, "an M4A file", 40), (4, "an M4A file", 2000), (4, "an M4A file", 5000)]
+    {
+        let error = read(FIXTURES[index].1[..kept].to_vec()).unwrap_err().to_string();
+        assert!(error.contains(&format!("it is {kind} that is cut off")), "{error}");
+    }
+    let photo = [&b"\0\0\0\x18ftypheic"[..], &[0; 400]].concat();
+    assert_eq!(read(photo), Err(AudioError::UnknownFormat));
+}
+
+#[test]
 fn wav_of_every_width_is_read() {
     let samples = [0.5_f32, -0.25, 0.0, 0.75];
     let floats: Vec<u8> = samples.iter().flat_map(|value| value.to_le_bytes()).collect();

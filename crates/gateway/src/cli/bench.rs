@@ -35,6 +35,8 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example: rollcall bench extract --rounds 10\n\
+                        With the Python package sherpa-onnx at hand, it is measured in the same run.")]
 struct Extract {
     /// Pairs of runs for each clip length
     #[arg(long, value_name = "N", default_value = "30")]
@@ -45,6 +47,7 @@ struct Extract {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example: rollcall bench queue --json")]
 struct Queue {
     /// Seconds to count updates, and as many to count queries
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
@@ -58,7 +61,8 @@ struct Queue {
 const SOCKETS_MAX: i64 = 20_000;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The load runs here and the server in a child process. It takes a ramp of 15 s, \
+#[command(after_help = "Example: rollcall bench sockets --sockets 100 --seconds 20\n\
+                        The load runs here and the server in a child process. It takes a ramp of 15 s, \
                         the time that the rings need to fill, and the time measured: 107 s with the defaults.")]
 struct Sockets {
     /// Real-time sockets at once

@@ -13,6 +13,9 @@ use crate::engine::{self, EngineError};
 use crate::people::People;
 use crate::store::{SqliteStore, StoreError};
 
+/// The store's file. Whether it is there is looked at before the store is opened, which would make it.
+const DATABASE: &str = "rollcall.db";
+
 /// The configuration of one run of the command.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -87,6 +90,19 @@ impl Context {
     /// When the store cannot be used or read.
     pub fn open_people(&self, model: &Manifest) -> Result<People, CliError> {
         Ok(People::open(self.open_store()?, model)?)
+    }
+
+    /// Opens the store that is there and loads everybody. A mistyped directory is an error, and is not made.
+    ///
+    /// # Errors
+    /// When nobody was ever enrolled there, or the store cannot be used or read.
+    pub fn open_people_there(&self, model: &Manifest) -> Result<People, CliError> {
+        let data = self.data();
+        if !data.join(DATABASE).is_file() {
+            let mend = "enrol somebody there first, or name another directory with --data";
+            return Err(CliError::input(format!("--data {}: there is no store here; {mend}", data.display())));
+        }
+        self.open_people(model)
     }
 
     /// The configured model's manifest; without the model, one that no voiceprint belongs to. Listing and deleting

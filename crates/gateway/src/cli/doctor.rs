@@ -7,7 +7,8 @@ use checks::Check;
 
 /// Arguments of `rollcall doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit code 0 when all is well, 1 when something is missing or wrong.")]
+#[command(after_help = "Example: rollcall doctor --model campplus --data ./data\n\
+                        Exit code 0 when all is well, 1 when something is missing or wrong.")]
 pub(super) struct Args {}
 
 pub(super) fn run(_args: &Args, context: &Context) -> Result<(), CliError> {

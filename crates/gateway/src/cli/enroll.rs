@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{CliError, Client, Context, Progress, print};
 use crate::audio::{Limits, decode};
 use crate::people::{Enrolment, Force, People, PeopleError, SampleReport, check_id, check_name};
-use crate::store::PersonChange;
+use crate::store::{PersonChange, StoreError};
 
 /// Arguments of `rollcall enroll`.
 #[derive(Debug, clap::Args)]
@@ -80,6 +80,7 @@ impl Place {
         }
         let engine = context.open_engine()?;
         let people = context.open_people(gpu_worker::Engine::manifest(&engine))?;
+        refuse_second_owner(args, &people)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
         Ok(Self::Store { people, engine, runtime })
@@ -108,6 +109,16 @@ impl Place {
                 Ok(())
             }
         }
+    }
+}
+
+/// Said once and before any work; otherwise every file would be refused for it.
+fn refuse_second_owner(args: &Args, people: &People) -> Result<(), CliError> {
+    let snapshot = people.snapshot();
+    let owner = snapshot.iter().find(|person| person.is_owner && person.id != args.person);
+    match owner.filter(|_| args.owner) {
+        Some(owner) => Err(StoreError::OwnerExists(owner.id.clone()).into()),
+        None => Ok(()),
     }
 }
 

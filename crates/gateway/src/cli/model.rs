@@ -16,13 +16,16 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// What can be installed, where it comes from, and whether it is there
+    #[command(after_help = "Example: rollcall model list")]
     List,
     /// Install a model, and the inference runtime with it
+    #[command(after_help = "Example: rollcall model install campplus")]
     Install {
         /// The model's name, as in the list
         name: String,
     },
     /// Check the checksums of what is installed
+    #[command(after_help = "Example: rollcall model verify")]
     Verify,
 }
 

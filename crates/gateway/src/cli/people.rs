@@ -3,9 +3,10 @@
 use clap::Subcommand;
 use serde_json::Value;
 
+use super::output::complain;
 use super::{CliError, Client, Context, print};
 use crate::http::people::shown;
-use crate::people::{People, check_id};
+use crate::people::{People, PersonRecord, check_id};
 use crate::store::StoreError;
 
 /// Arguments of `rollcall people`.
@@ -17,7 +18,7 @@ pub(super) struct Args {
     /// Ask a running server instead of opening --data
     #[arg(long, global = true, value_name = "URL")]
     server: Option<String>,
-    /// Print JSON
+    /// Print JSON Lines: one object a person, and nothing when there is nobody
     #[arg(long, global = true)]
     json: bool,
 }
@@ -25,13 +26,16 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Everybody, a line each
+    #[command(after_help = "Example: rollcall people list --json")]
     List,
     /// One person
+    #[command(after_help = "Example: rollcall people show anna --server http://127.0.0.1:8700")]
     Show {
         /// The person's id
         id: String,
     },
     /// Delete a person, the samples and every trace of them on disk
+    #[command(after_help = "Example: rollcall people delete anna --data ./data")]
     Delete {
         /// The person's id
         id: String,
@@ -47,10 +51,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     context.start_logs("warn")?;
     let place = match &args.server {
         Some(url) => Place::Server(Client::new(url)?),
-        None => Place::Store(context.open_people(&context.manifest_or_none())?),
+        None => Place::Store(context.open_people_there(&context.manifest_or_none())?),
     };
     match &args.action {
-        Action::List => print(&listed(&place.list()?, args.json)),
+        Action::List => {
+            let people = place.list()?;
+            if people.is_empty() && !args.json {
+                complain("nobody is enrolled; see rollcall enroll --help");
+            }
+            print(&listed(&people, args.json))
+        }
         Action::Show { id } => print(&listed(&[place.show(checked(id)?)?], args.json)),
         Action::Delete { id } => {
             place.delete(checked(id)?)?;
@@ -68,9 +78,7 @@ impl Place {
     fn list(&self) -> Result<Vec<Value>, CliError> {
         match self {
             Self::Server(client) => client.people(),
-            Self::Store(people) => {
-                Ok(people.snapshot().iter().map(|person| shown(person, &people.model().name)).collect())
-            }
+            Self::Store(people) => Ok(people.snapshot().iter().map(|person| shown_here(people, person)).collect()),
         }
     }
 
@@ -78,7 +86,7 @@ impl Place {
         match self {
             Self::Server(client) => client.person(id),
             Self::Store(people) => match people.find(id) {
-                Some(person) => Ok(shown(&person, &people.model().name)),
+                Some(person) => Ok(shown_here(people, &person)),
                 None => Err(StoreError::NoSuchPerson(id.to_owned()).into()),
             },
         }
@@ -97,12 +105,24 @@ impl Place {
     }
 }
 
+/// As a server shows a person, which always has a model. Without one nobody knows whether samples are of it, and so
+/// neither whether the person is enrolled; that they are there is known.
+fn shown_here(people: &People, person: &PersonRecord) -> Value {
+    let model = &people.model().name;
+    let mut value = shown(person, model);
+    if let Some(members) = value.as_object_mut().filter(|_| !people.has_model() && person.other_samples > 0) {
+        let note = format!("model {model} is not installed, so these samples cannot be judged; see rollcall doctor");
+        members.insert("enrolled".to_owned(), Value::Null);
+        members.insert("samples".to_owned(), person.other_samples.into());
+        members.insert("seconds_of_speech".to_owned(), person.other_seconds.into());
+        members.insert("note".to_owned(), note.into());
+    }
+    value
+}
+
 fn listed(people: &[Value], json: bool) -> String {
     if json {
         return people.iter().map(|person| format!("{person}\n")).collect();
-    }
-    if people.is_empty() {
-        return "nobody is enrolled; see rollcall enroll --help\n".to_owned();
     }
     people.iter().map(line).collect()
 }

@@ -15,6 +15,9 @@ section! {
         listen: String = "127.0.0.1:8700".to_owned();
         /// Directory of the store. Left out, it is `data` in the home directory, beside the models.
         data: Option<String> = None, example "\"/var/lib/rollcall\"";
+        /// Names, parted by commas, by which a proxy in front calls this server. Others than this machine's own are refused,
+        /// so that no page can reach it under a name of its own.
+        hosts: Option<String> = None, example "\"rollcall.example\"";
         /// How log records are written on standard error: "text" for people, "json" for machines, one object a line.
         log: String = "text".to_owned();
     }

@@ -21,6 +21,13 @@ fn rttm_as_a_diarizer_prints_it_is_read() {
 }
 
 #[test]
+fn the_end_of_a_line_of_rttm_has_no_rounding_noise() {
+    let text = "SPEAKER f 1 0.1 0.2 <NA> <NA> A <NA> <NA>";
+    assert_eq!((0.1_f64 + 0.2).to_string(), "0.30000000000000004", "the sum itself has it");
+    assert_eq!(read(text).unwrap()[0].end.to_string(), "0.3");
+}
+
+#[test]
 fn segments_come_in_the_order_of_their_ends() {
     let text = rttm::write("f", &[segment(0.0, 9.0, "a"), segment(1.0, 2.0, "b"), segment(0.5, 2.0, "c")]);
     let labels: Vec<String> = read(&text).unwrap().into_iter().map(|segment| segment.label).collect();
@@ -84,6 +91,10 @@ fn a_wrong_line_of_rttm_is_named() {
         (line("5", "0"), "does not come after"),
         (line("1764500000", "1"), "more than a day"),
         (line("0", "1").replace(" A ", &format!(" {} ", "A".repeat(257))), "1 to 256 bytes"),
+        (
+            format!("{good}\n;; x\n{}", good.replace(" f ", " g ")),
+            "line 3: it is of the recording \"g\", and the lines before are of \"f\"",
+        ),
         (";; nothing else".to_owned(), "no SPEAKER line"),
         ("  \n ".to_owned(), "the file is empty"),
         (format!("{good}\n").repeat(SEGMENTS_MAX + 1), "line 100001: there are more than 100000"),

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 
 /// The document as it stands in the repository.
-const DOCUMENT: &str = include_str!("openapi.json");
+pub(super) const DOCUMENT: &str = include_str!("openapi.json");
 
 pub(super) async fn document() -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(DOCUMENT)

@@ -149,6 +149,7 @@ impl From<AudioError> for Problem {
             | AudioError::SampleRate(_)
             | AudioError::Channels(_)
             | AudioError::NotFinite
+            | AudioError::Incomplete { .. }
             | AudioError::Damaged(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_audio"),
         };
         Self::new(status, code, error.to_string()).of_field("body")

@@ -276,11 +276,11 @@ async fn an_unknown_path_and_a_wrong_method_are_problems() {
         assert_eq!((answer.status, answer.code().as_str()), (404, "no_such_path"), "{path}");
     }
     for (answer, allowed) in [
-        (ask!(app, DELETE "/v1/people"), "GET, POST"),
-        (ask!(app, PUT "/v1/people/anna"), "GET, PATCH, DELETE"),
+        (ask!(app, DELETE "/v1/people"), "GET, HEAD, POST"),
+        (ask!(app, PUT "/v1/people/anna"), "GET, HEAD, PATCH, DELETE"),
         (ask!(app, GET "/v1/people/anna/samples"), "POST"),
         (ask!(app, GET "/v1/identify"), "POST"),
-        (ask!(app, POST "/healthz"), "GET"),
+        (ask!(app, POST "/healthz"), "GET, HEAD"),
     ] {
         assert_eq!((answer.status, answer.code().as_str()), (405, "method_not_allowed"));
         assert_eq!(answer.header(header::ALLOW), allowed);

@@ -11,7 +11,7 @@ use gpu_worker::{Clip, Engine};
 use matcher_core::budget::{Books, Refused, Reservation};
 use matcher_core::{
     Batch, Budget, Dispatch, Event, ExitReason, Explanation, Generation, Join, LaneId, Monotonic, Offer, Rate, Refusal,
-    Sample, Scheduler, Scope, Selection, Speaker, Timeline,
+    Sample, Scheduler, Scope, Selection, Span, Speaker, Timeline,
 };
 
 use super::Request;
@@ -144,7 +144,8 @@ impl Player {
 
     /// First the audio, then the budget, and nothing between.
     fn reserve(&mut self, dispatch: &Dispatch) -> Result<(Selection, Reservation), Refusal> {
-        let picked = self.timeline.pick(&dispatch.fresh, dispatch.needed, dispatch.query_max);
+        let voiced = dispatch.fresh.iter().filter(|span| self.is_voiced(*span)).collect();
+        let picked = self.timeline.pick(&voiced, dispatch.needed, dispatch.query_max);
         let selection = picked.map_err(Refusal::Exit)?;
         match self.budget.reserve(dispatch.generation, dispatch.speaker, self.now()) {
             Ok(reservation) => Ok((selection, reservation)),
@@ -153,6 +154,13 @@ impl Player {
             Err(Refused::NumberInWork) => unreachable!("each query ends before the next begins"),
             Err(Refused::VoiceCapacity) => Err(Refusal::Exit(ExitReason::VoiceCapacity)),
         }
+    }
+
+    /// Whether a span holds more than digital silence, of which a model makes something that means nothing.
+    fn is_voiced(&self, span: Span) -> bool {
+        let place = |sample: Sample| usize::try_from(sample.0).unwrap_or(usize::MAX);
+        let end = place(span.end()).min(self.audio.pcm.len());
+        self.audio.pcm.get(place(span.start())..end).is_some_and(|pcm| pcm.iter().any(|sample| *sample != 0))
     }
 
     /// The recording is played without a gap, so an index into the ring is one into the recording.

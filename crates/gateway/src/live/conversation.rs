@@ -24,12 +24,12 @@ use gpu_worker::Failure;
 use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use matcher_core::budget::Outcome;
 use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
-use telemetry::{Share, Watch};
+use telemetry::{FailureKind, Share, Watch};
 
 use super::corrections;
 use super::labels;
-use super::ledger::{Lease, Ledger};
-use super::registry::ConversationKey;
+use super::ledger::Lease;
+use super::registry::{ConversationKey, Lineage};
 use super::service::Service;
 use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
 
@@ -54,7 +54,7 @@ const RETRY_ENGINE: Duration = Duration::from_secs(1);
 /// One lane as the actor knows it; everything about its voices is the core's.
 struct LaneLink {
     socket: Addr<Socket>,
-    ledger: Arc<Ledger>,
+    lineage: Arc<Lineage>,
     people: Option<Arc<BTreeSet<String>>>,
     exits: Exits,
     /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
@@ -326,6 +326,15 @@ impl Conversation {
         self.asked.remove(&request);
         if let Some(query) = self.open.remove(&request) {
             ctx.cancel_future(query.future);
+            let kind = match outcome {
+                Outcome::DeadlinePassed => FailureKind::DeadlinePassed,
+                Outcome::Extracted
+                | Outcome::EncodingFailed
+                | Outcome::ExtractionFailed
+                | Outcome::Cancelled
+                | Outcome::WorkerLost => FailureKind::Cancelled,
+            };
+            self.service.telemetry.metrics().extraction_failed(kind);
             query.lease.settle(outcome);
         }
     }

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use matcher_core::{Rate, Sample, Timeline};
+use matcher_core::{Rate, Sample, Span, Spans, Timeline};
 
 /// See the module's text.
 #[derive(Debug)]
@@ -56,25 +56,41 @@ impl Ring {
         self.timeline.handle_samples_at(at, samples.len() as u64);
     }
 
+    /// The spans that hold more than digital silence. A muted microphone and a padded file give such; a room is never so
+    /// quiet, and a model makes something of it that means nothing.
+    #[must_use]
+    pub fn voiced(&self, spans: &Spans) -> Spans {
+        let is_voiced = |span: &Span| {
+            let pieces = self.timeline.locate(*span);
+            pieces.iter().any(|piece| self.runs(piece).into_iter().any(|run| !is_silent(run)))
+        };
+        spans.iter().filter(is_voiced).collect()
+    }
+
     /// Copies the samples of `pieces`, absolute indices as the timeline gave them for audio that is still held.
     #[must_use]
     pub fn copy(&self, pieces: &[Range<u64>]) -> Arc<[i16]> {
-        let runs = pieces.iter().flat_map(|piece| {
-            let from = self.place(piece.start);
-            let length = usize::try_from(piece.end - piece.start).unwrap_or(0);
-            let first = length.min(self.pcm.len() - from);
-            [from..from + first, 0..length - first]
-        });
         let mut clip = Vec::new();
-        for run in runs {
-            clip.extend_from_slice(self.pcm.get(run).expect("the timeline names only samples that the ring holds"));
-        }
+        pieces.iter().flat_map(|piece| self.runs(piece)).for_each(|run| clip.extend_from_slice(run));
         clip.into()
+    }
+
+    /// A piece as it lies in memory: up to the ring's end, and on from its start.
+    fn runs(&self, piece: &Range<u64>) -> [&[i16]; 2] {
+        let from = self.place(piece.start);
+        let length = usize::try_from(piece.end - piece.start).unwrap_or(0);
+        let first = length.min(self.pcm.len() - from);
+        let run = |range| self.pcm.get(range).expect("the timeline names only samples that the ring holds");
+        [run(from..from + first), run(0..length - first)]
     }
 
     fn place(&self, index: u64) -> usize {
         usize::try_from(index % self.pcm.len() as u64).expect("a place lies within the ring")
     }
+}
+
+fn is_silent(pcm: &[i16]) -> bool {
+    pcm.iter().all(|sample| *sample == 0)
 }
 
 #[cfg(test)]

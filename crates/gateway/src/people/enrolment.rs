@@ -9,7 +9,7 @@ use gpu_worker::{Engine, Failure};
 use matcher_core::{Centroid, Embedding};
 use serde::Serialize;
 
-use super::gate::{Refusal, check_clip, check_cohesion};
+use super::gate::{Refusal, check_clip, check_cohesion, is_same_clip};
 use super::{People, PeopleError, now_ms, record};
 use crate::audio::{Audio, Speech};
 use crate::store::{PersonChange, SampleFeatures};
@@ -34,7 +34,7 @@ pub struct Enrolment {
     pub person: String,
     /// A new name and ownership; what is `None` stays.
     pub change: PersonChange,
-    /// Take the sample although it does not sound like the earlier ones.
+    /// Take the sample although it does not sound like the earlier ones. A clip that is kept already is never taken.
     pub force: Force,
 }
 
@@ -115,17 +115,25 @@ impl People {
         }
         let fingerprint = self.model().fingerprint.clone();
         let features = SampleFeatures { seconds: speech.seconds, quality: speech.quality, fingerprint, vector };
-        self.keep(enrolment, features).await?;
-        Ok(report)
+        Ok(match self.keep(enrolment, features).await? {
+            Ok(()) => report,
+            Err(refusal) => report.refused(&refusal),
+        })
     }
 
-    async fn keep(&self, enrolment: Enrolment, features: SampleFeatures) -> Result<(), PeopleError> {
+    /// Looks for the clip among the person's samples within the change, so that of two copies sent at once one is kept.
+    async fn keep(&self, enrolment: Enrolment, features: SampleFeatures) -> Result<Result<(), Refusal>, PeopleError> {
         self.change(move |shared| {
+            let samples = shared.store.samples()?;
+            let mut earlier = samples.iter().filter(|sample| sample.person == enrolment.person);
+            if earlier.any(|sample| is_same_clip(&sample.features, &features)) {
+                return Ok(Err(Refusal::EnrolledAlready));
+            }
             shared.store.enrol(&enrolment.person, &enrolment.change, &features, now_ms())?;
-            shared.reload_one(&enrolment.person)
+            shared.reload_one(&enrolment.person)?;
+            Ok(Ok(()))
         })
-        .await?;
-        Ok(())
+        .await
     }
 
     /// The nearest other person, when a verdict could fall on that one.

@@ -4,6 +4,7 @@
 //! with a reason that says how to record a better one.
 
 use crate::audio::{Audio, Speech};
+use crate::store::SampleFeatures;
 
 /// Seconds of speech that a sample needs. Below, distances of one person to itself spread as far as to strangers.
 pub const SPEECH_SECONDS_MIN: f64 = 2.0;
@@ -13,6 +14,9 @@ const SPEECH_SHARE_MIN: f64 = 0.2;
 
 /// Above one sample in a hundred at full scale the waveform's shape is lost, and with it the voice's.
 const CLIPPED_SHARE_MAX: f64 = 0.01;
+
+/// The engine may add up one clip's numbers in another order; two recordings are never as near as this.
+const SAME_CLIP_DISTANCE_MAX: f64 = 1e-4;
 
 /// Why a clip was not taken as a sample.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -41,7 +45,7 @@ pub enum Refusal {
     },
     /// Another voice.
     #[error(
-        "it does not sound like earlier samples of {person}: distance {distance:.2}, at most {most:.2}; if it is the same person, send it with force"
+        "it does not sound like earlier samples of {person}: distance {distance:.2}, at most {most:.2}; if it is the same person, enrol it with --force (over HTTP: ?force=true)"
     )]
     AnotherVoice {
         /// Whose sample it was to be.
@@ -51,6 +55,9 @@ pub enum Refusal {
         /// The largest distance that is taken.
         most: f64,
     },
+    /// The same clip as a sample that is kept. A second copy would count one recording twice and add no voice.
+    #[error("this clip is enrolled already; record another one")]
+    EnrolledAlready,
 }
 
 /// Holds what was measured against the limits.
@@ -74,4 +81,13 @@ pub(super) fn check_cohesion(person: &str, distance: Option<f64>, most: f64) -> 
         Some(distance) if distance > most => Err(Refusal::AnotherVoice { person: person.to_owned(), distance, most }),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Whether two samples are of one clip: what was measured on the audio is equal to the last bit, and so are the voices
+/// but for rounding.
+pub(super) fn is_same_clip(one: &SampleFeatures, other: &SampleFeatures) -> bool {
+    one.fingerprint == other.fingerprint
+        && one.seconds.total_cmp(&other.seconds).is_eq()
+        && one.quality.total_cmp(&other.quality).is_eq()
+        && one.vector.distance(&other.vector).is_some_and(|distance| distance < SAME_CLIP_DISTANCE_MAX)
 }

@@ -25,6 +25,10 @@ pub struct PersonRecord {
     pub seconds: f64,
     /// Samples behind the print.
     pub samples: usize,
+    /// Seconds of speech in samples that the model in use cannot judge.
+    pub other_seconds: f64,
+    /// Samples that the model in use cannot judge.
+    pub other_samples: usize,
     /// Fingerprints of other models that this person has samples of.
     pub other_models: Vec<String>,
     /// Milliseconds since 1970.
@@ -73,8 +77,10 @@ pub(super) fn load(store: &dyn Store, model: &Manifest) -> Result<Vec<PersonReco
         let other_models: BTreeSet<String> = others.iter().map(|sample| sample.features.fingerprint.clone()).collect();
         PersonRecord {
             print: print_of(&person.id, &ours),
-            seconds: ours.iter().map(|sample| sample.features.seconds).sum(),
+            seconds: seconds_of(&ours),
             samples: ours.len(),
+            other_seconds: seconds_of(&others),
+            other_samples: others.len(),
             other_models: other_models.into_iter().collect(),
             id: person.id,
             name: person.name,
@@ -84,6 +90,11 @@ pub(super) fn load(store: &dyn Store, model: &Manifest) -> Result<Vec<PersonReco
         }
     });
     Ok(people.collect())
+}
+
+/// From zero, because the standard sum of no numbers is -0.0, and people would read that.
+fn seconds_of(samples: &[&Sample]) -> f64 {
+    samples.iter().fold(0.0, |seconds, sample| seconds + sample.features.seconds)
 }
 
 /// A vector that claims the model but has another size was written by something else; the others still match.

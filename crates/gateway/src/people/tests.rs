@@ -65,6 +65,28 @@ async fn a_second_sample_tells_how_near_it_is_to_the_first() {
 }
 
 #[tokio::test]
+async fn a_clip_that_is_enrolled_already_is_refused_among_other_samples_and_even_by_force() {
+    let fixture = fixture();
+    fixture.enrol("anna", tone(300.0, 3.0)).await;
+    let forced = || Enrolment { person: "anna".into(), force: Force::Yes, ..Enrolment::default() };
+    assert!(fixture.enrol_with(forced(), tone(900.0, 4.0)).await.unwrap().accepted);
+    for enrolment in [forced(), Enrolment { force: Force::No, ..forced() }] {
+        let report = fixture.enrol_with(enrolment, tone(300.0, 3.0)).await.unwrap();
+        let reason = report.reason.unwrap_or_default();
+        assert!(!report.accepted && reason.contains("this clip is enrolled already"), "{reason:?}");
+    }
+    assert_eq!(fixture.people.find("anna").unwrap().samples, 2);
+    assert!(fixture.enrol("bert", tone(300.0, 3.0)).await.accepted, "another person's samples do not count");
+}
+
+#[tokio::test]
+async fn a_person_without_samples_has_zero_seconds_and_not_minus_zero() {
+    let fixture = fixture();
+    let anna = fixture.people.create("anna", PersonChange::default()).await.unwrap();
+    assert_eq!(format!("{} {}", anna.seconds, anna.other_seconds), "0 0");
+}
+
+#[tokio::test]
 async fn a_bad_clip_is_refused_with_its_reason_and_costs_no_extraction() {
     let clipped: Vec<i16> = tone(300.0, 4.0).iter().map(|v| if *v < 0 { i16::MIN } else { i16::MAX }).collect();
     for (pcm, words) in [

@@ -118,6 +118,9 @@ fn people(context: &Context) -> Result<String, String> {
     };
     let people = People::open(std::sync::Arc::new(store), &context.manifest_or_none()).map_err(|e| e.to_string())?;
     let snapshot = people.snapshot();
+    if !people.has_model() {
+        return Ok(format!("{} in the store; without the model their samples cannot be judged", snapshot.len()));
+    }
     let stale: Vec<&str> = snapshot.iter().filter(|p| p.needs_enrolment()).map(|p| p.id.as_str()).collect();
     if stale.is_empty() {
         return Ok(format!("{} enrolled", snapshot.iter().filter(|person| person.print.is_some()).count()));

@@ -16,7 +16,8 @@ use super::inventory::Inventory;
 use super::snapshot::ConversationSnapshot;
 use super::{Conversation, LaneLink};
 use crate::live::corrections::{self, NotCorrected, Wish};
-use crate::live::ledger::{Lease, Ledger};
+use crate::live::ledger::Lease;
+use crate::live::registry::Lineage;
 use crate::live::socket::Socket;
 
 /// A lane enters. Answered when its people are loaded and its voices may be offered.
@@ -25,7 +26,7 @@ use crate::live::socket::Socket;
 pub(in crate::live) struct Join {
     pub(in crate::live) lane: LaneId,
     pub(in crate::live) socket: Addr<Socket>,
-    pub(in crate::live) ledger: Arc<Ledger>,
+    pub(in crate::live) lineage: Arc<Lineage>,
     pub(in crate::live) people: Option<Arc<BTreeSet<String>>>,
     pub(in crate::live) exits: Exits,
     pub(in crate::live) join: matcher_core::Join,
@@ -158,7 +159,7 @@ impl Handler<Join> for Conversation {
     type Result = Result<(), JoinRefused>;
 
     fn handle(&mut self, message: Join, ctx: &mut Self::Context) -> Self::Result {
-        let Join { lane, socket, ledger, people, exits, mut join } = message;
+        let Join { lane, socket, lineage, people, exits, mut join } = message;
         if self.scheduler.generation(lane).is_some_and(|older| older < join.generation) {
             // A predecessor's join came late: the newer generation speaks for the lane.
             self.depart(lane, Left::Gone, ctx);
@@ -169,7 +170,7 @@ impl Handler<Join> for Conversation {
         let received = std::collections::BTreeMap::new();
         self.lanes.insert(
             lane,
-            LaneLink { socket, ledger, people, exits, received, segments: Inventory::default(), evicted: 0, hertz },
+            LaneLink { socket, lineage, people, exits, received, segments: Inventory::default(), evicted: 0, hertz },
         );
         self.settle_down(ctx);
         Ok(())

@@ -3,7 +3,7 @@
 use matcher_core::{Explanation, LaneId, Monotonic};
 use serde::Serialize;
 
-use super::Conversation;
+use super::{Conversation, LaneLink};
 use crate::live::protocol::{TotalBudget, VoiceSummary};
 
 /// See the module's text.
@@ -81,20 +81,24 @@ impl Conversation {
         Some(LaneSnapshot {
             lane: lane.0,
             generation: self.scheduler.generation(lane)?.0,
-            voices: self.scheduler.explain_all(lane).into_iter().map(voice).collect(),
+            voices: self.scheduler.explain_all(lane).into_iter().map(|voice| link.voice(voice)).collect(),
             queue: waiting.collect(),
             in_work: self.scheduler.in_work(lane).into_iter().map(|speaker| speaker.0).collect(),
-            budget: TotalBudget::from(link.ledger.books().0),
-            socket_tokens: link.ledger.tokens(),
+            budget: TotalBudget::from(link.lineage.ledger.books().0),
+            socket_tokens: link.lineage.ledger.tokens(),
         })
     }
 }
 
-fn voice(explained: Explanation) -> VoiceSnapshot {
-    VoiceSnapshot {
-        voice: VoiceSummary { scope: Some(explained.state.scope.to_string()), ..VoiceSummary::of(&explained) },
-        pending_seconds: explained.pending_seconds,
-        needed_seconds: explained.needed_seconds,
-        last_exit: explained.last_exit.map(matcher_core::ExitReason::as_str),
+impl LaneLink {
+    fn voice(&self, explained: Explanation) -> VoiceSnapshot {
+        let state = &explained.state;
+        let label = self.lineage.names().label(state.speaker).map(str::to_owned);
+        VoiceSnapshot {
+            voice: VoiceSummary { label, scope: Some(state.scope.to_string()), ..VoiceSummary::of(&explained) },
+            pending_seconds: explained.pending_seconds,
+            needed_seconds: explained.needed_seconds,
+            last_exit: explained.last_exit.map(matcher_core::ExitReason::as_str),
+        }
     }
 }

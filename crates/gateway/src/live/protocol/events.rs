@@ -159,6 +159,8 @@ pub enum Event {
         generation: u64,
         /// Continues this recording on another socket.
         resume: String,
+        /// How many people the recording is compared with. With none, nothing is asked of the model.
+        people: usize,
         /// The limits.
         limits: Limits,
         /// The model.

@@ -502,11 +502,32 @@ fn check_id(field: &str, id: &str, bounds: Bounds) -> Result<(), Refused> {
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
-        let message = error.into_inner().to_string();
+        let message = plain(&error.into_inner().to_string());
         // A missing field has no path of its own; its name stands in the message.
-        let field = if path == "." { message.split('`').nth(1).map(str::to_owned) } else { Some(path) };
+        let field = if path == "." || path.bytes().all(|byte| byte.is_ascii_digit()) {
+            message.split('`').nth(1).map(str::to_owned)
+        } else {
+            Some(path)
+        };
         Refused { code: "invalid_field", message, field, reason: Refusal::InvalidField }
     })
+}
+
+/// The library speaks of types; a client reads of JSON.
+fn plain(message: &str) -> String {
+    let words = [
+        ("expected f64", "expected a number"),
+        ("expected i64", "expected a whole number"),
+        ("expected u32", "expected a whole number from 0"),
+        ("expected a string", "expected a text"),
+        ("expected a sequence", "expected a list"),
+        ("data did not match any variant of untagged enum SpeakerName", "expected a whole number from 0, or a label"),
+    ];
+    let message = words.iter().fold(message.to_owned(), |message, (theirs, ours)| message.replace(theirs, ours));
+    match message.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected an object"),
+        None => message,
+    }
 }
 
 fn shortened(text: &str) -> String {

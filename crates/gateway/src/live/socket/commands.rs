@@ -142,6 +142,7 @@ impl Socket {
                 ring_seconds: settings.sockets.ring.as_secs_f64(),
                 voices: settings.limits.voices_max.get(),
             },
+            people: live.people_known(),
             model: Model {
                 name: manifest.name.clone(),
                 fingerprint: manifest.fingerprint.clone(),
@@ -192,7 +193,7 @@ impl Socket {
             });
         }
         if conversation == live.key().conversation {
-            return;
+            return self.send(&self.ready(live)); // Nothing changes, and the client hears that.
         }
         let key = ConversationKey { account: self.account.clone(), conversation };
         let from = live.key().clone();
@@ -285,8 +286,15 @@ impl Socket {
             return self.close(code, reason, ctx);
         };
         let asking = live.conversation().send(Voices { lane: live.lane() });
-        ctx.spawn(asking.into_actor(self).map(move |voices, this, ctx| {
-            this.goodbye(reason, voices.map(|voices| voices.0).unwrap_or_default());
+        let leave = Leave { lane: live.lane(), generation: live.generation(), why: Left::Gone };
+        let leaving = live.conversation().send(leave);
+        let parting = async move {
+            let voices = asking.await.map(|voices| voices.0).unwrap_or_default();
+            // What is still open settles here, so that the books of the goodbye are the last word.
+            leaving.await.map(|_| voices).unwrap_or_default()
+        };
+        ctx.spawn(parting.into_actor(self).map(move |voices, this, ctx| {
+            this.goodbye(reason, voices);
             this.close(code, reason, ctx);
         }));
     }
@@ -372,7 +380,7 @@ async fn enter(
         let message = Join {
             lane,
             socket: socket.clone(),
-            ledger: entry.lineage.ledger.clone(),
+            lineage: entry.lineage.clone(),
             people: entry.people.clone(),
             exits: entry.exits,
             join: matcher_core::Join {

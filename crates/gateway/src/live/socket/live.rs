@@ -85,6 +85,11 @@ impl Live {
         &self.lineage.ledger
     }
 
+    /// How many people this recording is compared with.
+    pub(super) fn people_known(&self) -> usize {
+        self.service.gallery(self.people.as_deref()).iter().count()
+    }
+
     pub(super) const fn exits(&self) -> Exits {
         self.exits
     }

@@ -15,7 +15,8 @@ impl Socket {
     pub(super) fn reserve(&self, dispatch: &Dispatch) -> Result<Answer, NoAnswer> {
         const STALE: NoAnswer = exit(ExitReason::StaleGeneration);
         let live = self.live().filter(|live| live.generation() == dispatch.generation).ok_or(STALE)?;
-        let picked = live.ring.timeline().pick(&dispatch.fresh, dispatch.needed, dispatch.query_max);
+        let voiced = live.ring.voiced(&dispatch.fresh);
+        let picked = live.ring.timeline().pick(&voiced, dispatch.needed, dispatch.query_max);
         let selection = picked.map_err(exit)?;
         let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker).map_err(|refused| match refused {
             NoLease::Refused(Refused::Denied(denied)) => {
