@@ -99,6 +99,21 @@ fn the_same_clip_twice_is_refused_by_what_it_is() {
 }
 
 #[test]
+fn a_form_is_answered_with_the_upload_that_works() {
+    let home = Home::new();
+    let server = home.serve();
+    good(&home.rollcall(&["enroll", "--person", "anna", "--server", &server.url, &home.tone("one.wav", 300.0, 3.0)]));
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    for path in ["/v1/people/anna/samples", "/v1/identify"] {
+        let request = agent.post(format!("{}{path}", server.url)).content_type("multipart/form-data; boundary=x");
+        let mut response = request.send("--x\r\n\r\nRIFF\r\n--x--\r\n").unwrap();
+        let body = response.body_mut().read_to_string().unwrap();
+        assert_eq!(response.status().as_u16(), 415, "{path}: {body}");
+        assert!(body.contains("curl --data-binary @clip.wav URL"), "{path}: {body}");
+    }
+}
+
+#[test]
 fn a_mistyped_data_directory_is_an_error_and_is_not_made() {
     let home = Home::new();
     let typo = home.0.join("typo");
