@@ -46,6 +46,8 @@ pub enum Kind {
 pub struct Trial {
     /// Which clip was tried; trials of one clip make up its open-set test.
     pub test: usize,
+    /// Whose print it was compared with; several prints may be one person's.
+    pub person: usize,
     /// What it is known to be.
     pub kind: Kind,
     /// Cosine distance to the enrolled print.

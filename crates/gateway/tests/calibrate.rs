@@ -2,7 +2,7 @@
 //! wrong input in one line with exit code 2.
 //! Method: the real binary with the scripted model, whose voices are tones, in a directory that goes away.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helpers panic like the test itself")]
+#![expect(clippy::unwrap_used, reason = "a test's helpers panic like the test itself")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

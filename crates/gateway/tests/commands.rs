@@ -144,8 +144,16 @@ fn without_the_model_samples_are_counted_and_said_to_be_beyond_judgement() {
 fn the_help_of_every_command_about_people_models_and_this_machine_has_an_example() {
     let home = Home::new();
     for command in [
-        "people", "people list", "people show", "people delete", "model", "model list", "model install", "model verify",
-        "doctor", "enroll",
+        "people",
+        "people list",
+        "people show",
+        "people delete",
+        "model",
+        "model list",
+        "model install",
+        "model verify",
+        "doctor",
+        "enroll",
     ] {
         let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let help = good(&home.command(&arguments).output().unwrap());

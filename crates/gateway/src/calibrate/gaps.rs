@@ -46,7 +46,9 @@ pub struct Outcomes {
 #[derive(Debug, Clone, Copy, Default)]
 struct Heard {
     own: Option<f64>,
-    other: Option<f64>,
+    /// The nearest other person, with its number.
+    other: Option<(f64, usize)>,
+    /// The nearest person but for that one.
     second: Option<f64>,
 }
 
@@ -55,7 +57,6 @@ struct Heard {
 pub(super) struct Gaps(Vec<Heard>);
 
 impl Gaps {
-    /// Each enrolment is taken for a person of its own.
     pub(super) fn of(trials: &[Trial]) -> Self {
         let mut clips: BTreeMap<usize, Heard> = BTreeMap::new();
         for trial in trials {
@@ -81,7 +82,7 @@ impl Gaps {
         let accepted = |best: f64, second: f64| best < threshold && second - best >= margin;
         let mut outcomes = Outcomes::default();
         for heard in &self.0 {
-            if let (Some(own), Some(other)) = (heard.own, heard.other) {
+            if let (Some(own), Some(other)) = (heard.own, heard.other()) {
                 let second = heard.second.map_or(own, |second| second.min(own));
                 let ending = match own < other {
                     true if accepted(own, other) => &mut outcomes.right,
@@ -90,7 +91,7 @@ impl Gaps {
                 };
                 *ending += 1;
             }
-            if let (Some(other), Some(second)) = (heard.other, heard.second) {
+            if let (Some(other), Some(second)) = (heard.other(), heard.second) {
                 outcomes.unknown_accepted += usize::from(accepted(other, second));
             }
         }
@@ -112,19 +113,30 @@ impl Heard {
         let nearer = |held: Option<f64>| Some(held.map_or(trial.distance, |held| held.min(trial.distance)));
         match trial.kind {
             Kind::Target => self.own = nearer(self.own),
-            Kind::Nontarget if self.other.is_none_or(|other| trial.distance < other) => {
-                self.second = self.other.replace(trial.distance);
-            }
-            Kind::Nontarget => self.second = nearer(self.second),
+            Kind::Nontarget => match self.other {
+                // Two prints of one person say nothing about how far apart two people are.
+                Some((distance, person)) if person == trial.person => {
+                    self.other = Some((distance.min(trial.distance), person));
+                }
+                Some((distance, _)) if distance <= trial.distance => self.second = nearer(self.second),
+                Some(_) | None => {
+                    let pushed = self.other.replace((trial.distance, trial.person));
+                    self.second = pushed.map(|(distance, _)| distance);
+                }
+            },
         }
     }
 
+    fn other(&self) -> Option<f64> {
+        self.other.map(|(distance, _)| distance)
+    }
+
     fn known_gap(&self) -> Option<f64> {
-        Some(self.other? - self.own?)
+        Some(self.other()? - self.own?)
     }
 
     fn unknown_gap(&self) -> Option<f64> {
-        Some(self.second? - self.other?)
+        Some(self.second? - self.other()?)
     }
 }
 

@@ -101,11 +101,12 @@ pub(super) fn leave_one_out(people: &[&[Embedding]]) -> Vec<Trial> {
         for (index, clip) in clips.iter().enumerate() {
             let others = clips.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, clip)| clip);
             if let Some(distance) = Centroid::of_iter(others).and_then(|mean| mean.distance(clip)) {
-                trials.push(Trial { test, kind: Kind::Target, distance });
+                trials.push(Trial { test, person: own, kind: Kind::Target, distance });
             }
             let strangers = means.iter().enumerate().filter(|(person, _)| *person != own);
-            let distances = strangers.filter_map(|(_, mean)| mean.distance(clip));
-            trials.extend(distances.map(|distance| Trial { test, kind: Kind::Nontarget, distance }));
+            trials.extend(strangers.filter_map(|(person, mean)| {
+                Some(Trial { test, person, kind: Kind::Nontarget, distance: mean.distance(clip)? })
+            }));
             test += 1;
         }
     }

@@ -240,7 +240,7 @@ impl Report {
 impl Display for Source {
     fn fmt(&self, f: &mut Formatter<'_>) -> Written {
         f.write_str(match self {
-            Self::Trials => "one clip against another, as listed",
+            Self::Trials => "one clip against another, as listed; target trials join clips to people",
             Self::People => {
                 "each clip against the mean of its person's other clips, and against each other person's mean"
             }

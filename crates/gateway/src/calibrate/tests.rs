@@ -19,8 +19,8 @@ fn near(left: f64, right: f64) -> bool {
 
 #[test]
 fn the_equal_error_rate_is_the_one_worked_out_by_hand() {
-    let cases: [(&str, &[f64], &[f64], f64, f64); 5] = [
-        ("the steps meet", &[0.1, 0.2, 0.3, 0.6], &[0.4, 0.5, 0.7, 0.8], 0.25, 0.45),
+    let cases = [
+        ("the steps meet", &[0.1, 0.2, 0.3, 0.6][..], &[0.4, 0.5, 0.7, 0.8][..], 0.25, 0.45),
         ("the steps cross", &[0.1, 0.2, 0.5], &[0.3, 0.6], 1.0 / 3.0, 0.3),
         ("apart: the middle between them", &[0.1, 0.3], &[0.7, 0.9], 0.0, 0.5),
         ("all alike: as good as chance", &[0.5, 0.5], &[0.5], 0.5, 0.5),
@@ -88,8 +88,9 @@ fn distances_that_are_none_or_missing_are_refused_and_rounding_is_put_right() {
     assert_eq!(of(&[-1e-9, -0.0], &[2.000_001]).unwrap(), rates(&[0.0, 0.0], &[2.0]));
 }
 
-fn trial(test: usize, kind: Kind, distance: f64) -> Trial {
-    Trial { test, kind, distance }
+/// Against a person with this number.
+fn trial(test: usize, person: usize, kind: Kind, distance: f64) -> Trial {
+    Trial { test, person, kind, distance }
 }
 
 /// Clip 0 is nearest to its own person, clip 1 to another; clip 2 has no stranger, and clip 3 is nobody's.
@@ -98,7 +99,8 @@ fn four_clips() -> Vec<Trial> {
     [(0, other, 0.9), (0, own, 0.2), (0, other, 0.5), (1, own, 0.6), (1, other, 0.4), (1, other, 0.7), (2, own, 0.3)]
         .into_iter()
         .chain([(3, other, 0.45), (3, other, 0.5)])
-        .map(|(test, kind, distance)| trial(test, kind, distance))
+        .enumerate()
+        .map(|(person, (test, kind, distance))| trial(test, person, kind, distance))
         .collect()
 }
 
@@ -128,13 +130,36 @@ fn the_margin_turns_strangers_away_but_never_costs_more_than_a_twentieth_of_know
     let mut trials = Vec::new();
     for test in 0..20_usize {
         let step = (test + 1) as f64 / 100.0;
-        trials.push(trial(test, Kind::Target, 0.2));
-        trials.push(trial(test, Kind::Nontarget, 0.6 + step));
-        trials.push(trial(test, Kind::Nontarget, 0.6 + 2.0 * step));
+        trials.push(trial(test, 0, Kind::Target, 0.2));
+        trials.push(trial(test, 1, Kind::Nontarget, 0.6 + step));
+        trials.push(trial(test, 2, Kind::Nontarget, 0.6 + 2.0 * step));
     }
     let set = Gaps::of(&trials).open_set();
     assert!(set.margin().is_some_and(|margin| near(margin, 0.19)), "{set:?}");
     assert_eq!(Gaps::of(&trials[..1]).open_set().margin(), None);
+}
+
+#[test]
+fn two_prints_of_one_stranger_are_not_two_strangers() {
+    let distances = [(1, 0.9), (2, 0.5), (2, 0.45), (1, 0.7), (2, 0.6), (3, 0.8)];
+    for turn in 0..distances.len() {
+        let mut turned = distances;
+        turned.rotate_left(turn);
+        let trials: Vec<Trial> =
+            turned.iter().map(|(person, distance)| trial(0, *person, Kind::Nontarget, *distance)).collect();
+        let set = Gaps::of(&trials).open_set();
+        assert!(set.unknown_gap_p50.is_some_and(|gap| near(gap, 0.25)), "turned by {turn}: {set:?}");
+    }
+}
+
+#[test]
+fn clips_that_target_trials_join_are_one_person_however_long_the_chain() {
+    let lines: Vec<String> = (0..5_000).map(|n| format!("c{} c{n} target", n + 1)).collect();
+    let text = format!("x c0 nontarget\n{}\nx y target", lines.join("\n"));
+    let people = list(text.as_bytes()).unwrap().people();
+    // In the order in which the list names them: x, then the chain, then y.
+    assert_eq!((people.len(), people[0], people[5_002]), (5_003, 0, 0));
+    assert!(people[1..5_002].iter().all(|person| *person == 1));
 }
 
 fn list(text: &[u8]) -> Result<List, String> {
@@ -244,7 +269,9 @@ fn the_report_says_how_many_trials_there_were_what_is_suggested_and_what_is_doub
     assert_eq!(json["table"][10]["threshold"], 0.55);
     assert_eq!(json["suggested"]["outcomes"]["right"], 1);
     let warnings = report.warnings().join("\n");
-    for words in ["only 3 target trials", "only 6 nontarget trials", "2 known and 3 unknown", "less than 2 s of speech: 1"] {
+    for words in
+        ["only 3 target trials", "only 6 nontarget trials", "2 known and 3 unknown", "less than 2 s of speech: 1"]
+    {
         assert!(warnings.contains(words), "{words:?} is not in {warnings:?}");
     }
     let text = report.to_string();
@@ -258,8 +285,8 @@ fn the_plot_is_a_closed_file_of_bounded_size_whatever_the_model_is_called() {
     let mut random = Random(7);
     let mut trials = Vec::new();
     for test in 0..20_000_usize {
-        trials.push(trial(test, Kind::Target, random.below(1_000_000) as f64 / 1_500_000.0));
-        trials.push(trial(test, Kind::Nontarget, 0.4 + random.below(1_000_000) as f64 / 900_000.0));
+        trials.push(trial(test, 0, Kind::Target, random.below(1_000_000) as f64 / 1_500_000.0));
+        trials.push(trial(test, 1, Kind::Nontarget, 0.4 + random.below(1_000_000) as f64 / 900_000.0));
     }
     let model = gpu_worker::Manifest { name: "a<b>&\u{0}c".into(), ..manifest() };
     let drawn = svg(&Report::new(&model, Source::Trials, &trials, 0).unwrap(), &trials).unwrap();

@@ -126,11 +126,28 @@ impl List {
         let paths: Vec<PathBuf> = self.clips.iter().map(|(path, _)| path.clone()).collect();
         let heard = hear::all(engine, &paths, progress).await?;
         let print = |index: usize| heard.prints.get(index).expect("every clip of the list was heard");
+        let people = self.people();
+        let person = |clip: usize| people.get(clip).copied().expect("every clip of the list has a person");
         let trials = self.pairs.iter().map(|(&(enrol, test), &(kind, _))| {
             let distance = print(enrol).distance(print(test)).expect("one model's voiceprints have one size");
-            Trial { test, kind, distance }
+            Trial { test, person: person(enrol), kind, distance }
         });
         Ok((trials.collect(), heard.short))
+    }
+
+    /// A number for each clip's person, equal for clips that target trials join, directly or through others. The list
+    /// does not name people, and two clips of one stranger must not pass for two strangers.
+    pub(super) fn people(&self) -> Vec<usize> {
+        let mut parents: Vec<usize> = (0..self.clips.len()).collect();
+        for (&(enrol, test), (kind, _)) in &self.pairs {
+            if *kind == Kind::Target {
+                let (left, right) = (root(&mut parents, enrol), root(&mut parents, test));
+                if let Some(parent) = parents.get_mut(left.max(right)) {
+                    *parent = left.min(right);
+                }
+            }
+        }
+        (0..self.clips.len()).map(|clip| root(&mut parents, clip)).collect()
     }
 
     /// Where the list names a clip first, as `FILE:LINE`.
@@ -138,6 +155,22 @@ impl List {
     pub fn place(&self, clip: &Path) -> String {
         let line = self.clips.iter().find(|(path, _)| path == clip).map_or(0, |(_, line)| *line);
         format!("{}:{line}", self.path.display())
+    }
+}
+
+/// The first of the clips that are joined with this one. Halves the way on each call, so that long chains stay short.
+fn root(parents: &mut [usize], mut clip: usize) -> usize {
+    let parent_of = |parents: &[usize], clip: usize| parents.get(clip).copied().unwrap_or(clip);
+    loop {
+        let parent = parent_of(parents, clip);
+        if parent == clip {
+            return clip;
+        }
+        let grandparent = parent_of(parents, parent);
+        if let Some(entry) = parents.get_mut(clip) {
+            *entry = grandparent;
+        }
+        clip = grandparent;
     }
 }
 
