@@ -3,7 +3,6 @@
 //! The directory is read by the rules of [`Folders`], which also says what is wrong with one. A person with a single clip
 //! has nothing to be compared with itself, and still counts as somebody else.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpu_worker::Engine;
@@ -12,9 +11,6 @@ use matcher_core::{Centroid, Embedding};
 use super::hear::{self, ClipError};
 use super::{CLIPS_MAX, Kind, TRIALS_MAX, Trial};
 use crate::identify::{FolderError, Folders};
-
-/// Names of files that are taken for audio: those that [`Folders`] takes.
-const AUDIO_EXTENSIONS: [&str; 9] = ["wav", "wave", "flac", "mp3", "ogg", "oga", "opus", "m4a", "mp4"];
 
 /// Everybody's clips, listed and not yet heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +26,11 @@ impl PeopleTrials {
     /// # Errors
     /// When it is no directory of people, or holds too few for trials of both kinds, or too many.
     pub fn list(directory: &Path) -> Result<Self, FolderError> {
-        Folders::list(directory, None)?;
-        let mut listed = Self { clips: Vec::new(), sizes: Vec::new() };
-        for folder in entries(directory)?.into_iter().filter(|path| path.is_dir()) {
-            let clips = entries(&folder)?.into_iter().filter(|path| path.is_file() && is_audio(path));
-            let before = listed.clips.len();
-            listed.clips.extend(clips);
-            listed.sizes.push(listed.clips.len() - before);
-        }
+        let folders = Folders::list(directory, None)?;
+        let listed = Self {
+            clips: folders.clips().flatten().cloned().collect(),
+            sizes: folders.clips().map(<[PathBuf]>::len).collect(),
+        };
         match listed.fault() {
             Some(trouble) => Err(FolderError::Content { path: directory.to_owned(), trouble }),
             None => Ok(listed),
@@ -111,22 +104,4 @@ pub(super) fn leave_one_out(people: &[&[Embedding]]) -> Vec<Trial> {
         }
     }
     trials
-}
-
-fn is_audio(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    AUDIO_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
-}
-
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, FolderError> {
-    let unreadable = |source| FolderError::Unreadable { path: directory.to_owned(), source };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        if !entry.file_name().to_string_lossy().starts_with('.') {
-            paths.push(entry.path());
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }

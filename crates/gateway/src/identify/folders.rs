@@ -114,6 +114,11 @@ impl Folders {
         Ok(Self { owner: owner.map(str::to_owned), people })
     }
 
+    /// Each person's clips, in order of the folders' names.
+    pub fn clips(&self) -> impl Iterator<Item = &[PathBuf]> {
+        self.people.iter().map(|folder| folder.clips.as_slice())
+    }
+
     /// Hears every clip. `progress` is told each person before that.
     ///
     /// # Errors
