@@ -95,6 +95,12 @@ impl Address {
         Ok(Self { url: base.to_owned(), authority: authority.to_owned() })
     }
 
+    /// The URL, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Opens a socket.
     ///
     /// # Errors

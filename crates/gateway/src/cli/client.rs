@@ -9,6 +9,7 @@ use ureq::Agent;
 use ureq::http::{Response, StatusCode};
 
 use super::CliError;
+use crate::client::Address;
 use crate::people::path_segment;
 use crate::store::PersonChange;
 
@@ -39,13 +40,7 @@ impl Client {
     /// # Errors
     /// When the URL is not one.
     pub fn new(url: &str) -> Result<Self, CliError> {
-        let base = url.trim_end_matches('/');
-        let host = base.strip_prefix("http://").unwrap_or_default();
-        if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
-            let reason =
-                "is not like http://127.0.0.1:8700; for a server behind TLS, open a tunnel and name its local end";
-            return Err(CliError::input(format!("--server {url}: {reason}")));
-        }
+        let address = Address::parse(url).map_err(|wrong| CliError::input(format!("--server {wrong}")))?;
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .proxy(None)
@@ -53,7 +48,7 @@ impl Client {
             .timeout_global(Some(ANSWER_MAX))
             .build()
             .new_agent();
-        Ok(Self { agent, base: base.to_owned() })
+        Ok(Self { agent, base: address.url().to_owned() })
     }
 
     /// Everybody, as the server shows them.

@@ -44,12 +44,3 @@ fn flags_stand_before_or_after_the_subcommand() {
         assert_eq!(Cli::try_parse_from(arguments).unwrap().common.data, Some("/d".into()));
     }
 }
-
-#[test]
-fn a_server_is_named_by_a_plain_http_url() {
-    assert!(Client::new("http://127.0.0.1:8700/").is_ok());
-    for url in ["", "127.0.0.1:8700", "https://example.org", "http://", "http://a/b", "http://user@host", "http://a b"]
-    {
-        assert!(matches!(Client::new(url), Err(CliError::Input(_))), "{url}");
-    }
-}
