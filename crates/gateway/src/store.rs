@@ -177,6 +177,12 @@ pub trait Store: Send + Sync {
     /// When the receipt is damaged, or the database fails. Neither means that nothing was decided.
     fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError>;
 
+    /// The generation of a conversation's receipt, 0 when nobody decided anything: whoever has that one need not read it.
+    ///
+    /// # Errors
+    /// When the generation is damaged, or the database fails.
+    fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError>;
+
     /// Keeps a receipt after one more edit. It is on disk when this returns.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ impl Store for TestStore {
         self.store.receipt(conversation)
     }
 
+    fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError> {
+        self.check(conversation)?;
+        self.store.receipt_generation(conversation)
+    }
+
     fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
         self.check(conversation)?;
         self.store.save_receipt(conversation, receipt)

@@ -292,12 +292,13 @@ impl Conversation {
 
     /// Reads what people decided, and only then lets the core judge.
     fn judge(&mut self, request: RequestId, embedding: Embedding, ctx: &mut Context<Self>) {
-        let reading = corrections::read(self.service.store.clone(), self.key.conversation.clone());
+        let known = self.scheduler.receipt().generation();
+        let reading = corrections::read_newer(self.service.store.clone(), self.key.conversation.clone(), known);
         ctx.spawn(reading.into_actor(self).map(move |receipt, this, ctx| {
             this.judging = this.returned.remove(&request).and_then(|returned| returned.received);
             this.step(ctx, |core, now, out| match receipt {
-                Ok(receipt) => {
-                    core.handle_receipt(receipt, out);
+                Ok(newer) => {
+                    newer.into_iter().for_each(|receipt| core.handle_receipt(receipt, out));
                     core.handle_extracted(request, embedding, now, out);
                 }
                 Err(error) => {

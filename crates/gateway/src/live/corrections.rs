@@ -45,13 +45,28 @@ pub enum NotCorrected {
     Ended,
 }
 
+/// The receipt of a conversation as it is kept, or `None` when the one of generation `known` is still the newest.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn read_newer(
+    store: Arc<dyn Store>,
+    conversation: String,
+    known: u64,
+) -> Result<Option<Receipt>, NotCorrected> {
+    let reading = move || {
+        let is_known = store.receipt_generation(&conversation)? == known;
+        Ok(if is_known { None } else { store.receipt(&conversation)? })
+    };
+    tokio::task::spawn_blocking(reading).await.unwrap_or(Err(NotCorrected::Ended))
+}
+
 /// The receipt of a conversation, an empty one when nobody decided anything yet.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn read(store: Arc<dyn Store>, conversation: String) -> Result<Receipt, NotCorrected> {
-    let reading = move || Ok(store.receipt(&conversation)?.unwrap_or_default());
-    tokio::task::spawn_blocking(reading).await.unwrap_or(Err(NotCorrected::Ended))
+    Ok(read_newer(store, conversation, 0).await?.unwrap_or_default())
 }
 
 /// Makes one correction and returns the receipt as it is kept from here on.

@@ -236,6 +236,10 @@ impl Store for Stalling {
         self.inner.receipt(conversation)
     }
 
+    fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError> {
+        self.inner.receipt_generation(conversation)
+    }
+
     fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
         self.inner.save_receipt(conversation, receipt)
     }

@@ -141,6 +141,10 @@ impl Store for SqliteStore {
         receipt::read(&self.connection(), conversation)
     }
 
+    fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError> {
+        receipt::generation(&self.connection(), conversation)
+    }
+
     fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
         self.change(|transaction| receipt::write(transaction, conversation, receipt))
     }

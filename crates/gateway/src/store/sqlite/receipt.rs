@@ -21,6 +21,16 @@ pub(super) fn read(connection: &Connection, conversation: &str) -> Result<Option
     row.map(|(generation, text)| body::parse(generation, &text).map_err(damaged)).transpose()
 }
 
+pub(super) fn generation(connection: &Connection, conversation: &str) -> Result<u64, StoreError> {
+    let mut query =
+        connection.prepare_cached("SELECT generation FROM receipts WHERE account = ?1 AND conversation = ?2")?;
+    let stored: Option<i64> = query.query_row([LOCAL_ACCOUNT, conversation], |row| row.get(0)).optional()?;
+    u64::try_from(stored.unwrap_or(0)).map_err(|_| StoreError::Damaged {
+        conversation: conversation.to_owned(),
+        reason: "its generation is negative".to_owned(),
+    })
+}
+
 /// The stored generation decides alone. So a damaged receipt is never begun anew, and somebody who still has it in memory
 /// mends it with the next edit.
 pub(super) fn write(transaction: &Transaction<'_>, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {

@@ -66,6 +66,7 @@ fn conversations_have_receipts_of_their_own() {
     let (long, other) = ("é".repeat(128), format!("{}e", "é".repeat(127)));
     store.save_receipt(&long, &edited(1)).unwrap();
     assert_eq!(store.receipt(&other).unwrap(), None);
+    assert_eq!((store.receipt_generation(&other).unwrap(), store.receipt_generation(&long).unwrap()), (0, 1));
     store.save_receipt(&other, &Receipt::restore(1, [].into(), [].into()).unwrap()).unwrap();
     assert_eq!(store.receipt(&long).unwrap(), Some(edited(1)));
 }
