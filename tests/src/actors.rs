@@ -305,6 +305,13 @@ impl Client {
         settle().await;
     }
 
+    /// Spends attempts of a voice: one query for each two seconds of speech.
+    pub async fn spend(&mut self, speaker: u32, tone: i16, attempts: u32) {
+        for _ in 0..attempts {
+            self.say(speaker, tone, 2.0).await;
+        }
+    }
+
     /// Every event so far that was not taken yet.
     pub async fn events(&mut self) -> Vec<Value> {
         settle().await;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use gpu_worker::Failure;
-use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, pass, run, settle};
+use rollcall_tests::actors::{Answer, Client, World, at_distance, of_type, pass, run, settle};
 use serde_json::json;
 
 const REJECTOR: i16 = 100;
@@ -21,13 +21,6 @@ fn world(turns: usize) -> World {
     world
 }
 
-/// Spends attempts of a voice: one query for each two seconds of speech.
-async fn spend(client: &mut Client, speaker: u32, tone: i16, attempts: u32) {
-    for _ in 0..attempts {
-        client.say(speaker, tone, 2.0).await;
-    }
-}
-
 fn attempts(voices: &[gateway::live::LaneSnapshot], speaker: u32) -> u32 {
     let lane = serde_json::to_value(voices).unwrap();
     let voice = lane[0]["voices"].as_array().unwrap().iter().find(|voice| voice["speaker"] == speaker).cloned();
@@ -40,9 +33,9 @@ fn an_untried_owner_is_examined_before_eighty_updates_of_a_rejector() {
     run(async {
         let world = world(4);
         let mut client = world.client("recording", "talk").await;
-        spend(&mut client, 1, REJECTOR, 8).await;
+        client.spend(1, REJECTOR, 8).await;
         for other in 10..17 {
-            spend(&mut client, other, NOISE, 1).await;
+            client.spend(other, NOISE, 1).await;
         }
         let lane = world.lane("talk").await;
         assert_eq!(lane.budget.reserved, 15, "one token is left: {lane:?}");
@@ -110,7 +103,7 @@ fn updates_do_not_renew_the_age_and_at_five_seconds_the_slot_goes_before_an_untr
     run(async {
         let world = world(1);
         let mut client = world.client("recording", "talk").await;
-        spend(&mut client, 1, REJECTOR, 1).await;
+        client.spend(1, REJECTOR, 1).await;
         world.script(NOISE, &[Answer::Hangs]);
         let mut blocker = world.client("other", "elsewhere").await;
         blocker.say(1, NOISE, 2.0).await;
@@ -217,7 +210,7 @@ fn speech_that_a_query_left_runs_later_without_an_update_and_twelve_is_the_ceili
         let lane = world.lane("talk").await;
         assert_eq!((lane.budget.reserved, lane.budget.succeeded), (2, 2), "every run reserved");
 
-        spend(&mut client, 2, REJECTOR, 14).await;
+        client.spend(2, REJECTOR, 14).await;
         let lane = world.lane("talk").await;
         assert_eq!(attempts(std::slice::from_ref(&lane), 2), 12);
         assert!(lane.budget.denied.voice > 0);
@@ -273,12 +266,12 @@ fn every_denial_has_exactly_one_cap() {
         // Twelve attempts spent and tokens left: the voice.
         let world = world(4);
         let mut client = world.client("recording", "talk").await;
-        spend(&mut client, 1, REJECTOR, 13).await;
+        client.spend(1, REJECTOR, 13).await;
         let exits = client.events().await;
         assert_eq!(of_type(&exits, "exit").last().unwrap()["cap"], "voice");
         // Attempts left and no token: the socket.
         for other in 10..15 {
-            spend(&mut client, other, NOISE, 1).await;
+            client.spend(other, NOISE, 1).await;
         }
         let exits = client.events().await;
         let exits = of_type(&exits, "exit");
@@ -316,7 +309,7 @@ fn fifty_denials_are_fifty_exits_and_one_incidence_until_the_next_generation() {
         let logs = telemetry::capture::Capture::on_this_thread();
         let world = world(4);
         let mut client = world.client("recording", "talk").await;
-        spend(&mut client, 1, REJECTOR, 12).await;
+        client.spend(1, REJECTOR, 12).await;
         for _ in 0..50 {
             client.say(1, REJECTOR, 1.0).await;
         }
@@ -337,9 +330,9 @@ fn fifty_denials_are_fifty_exits_and_one_incidence_until_the_next_generation() {
         client.send(json!({"type": "rollover", "conversation_id": "next"})).await;
         client.event("ready").await;
         for other in 20..30 {
-            spend(&mut client, other, NOISE, 1).await;
+            client.spend(other, NOISE, 1).await;
         }
-        spend(&mut client, 1, REJECTOR, 1).await;
+        client.spend(1, REJECTOR, 1).await;
         assert_eq!(incidence(&world, "sockets"), 1.0, "once for the life of the lane");
         let voices = incidence(&world, "voices");
         assert!(voices > 1.0, "a new generation counts anew");
@@ -400,215 +393,5 @@ fn a_fresh_service_shows_every_accounting_series_at_zero_and_no_id_ever() {
         client.say(77, OWNER, 5.0).await;
         let (_, text) = world.service.telemetry.encode(None);
         assert!(!text.contains("77\""), "an id became a label");
-    });
-}
-
-#[test]
-fn people_who_are_enrolled_while_others_talk_are_recognised_without_a_new_query() {
-    run(async {
-        let world = world(4);
-        let mut client = world.client("recording", "talk").await;
-        world.script(REJECTOR, &[Answer::Vector(vec![0.0, 1.0])]);
-        client.say(1, REJECTOR, 5.0).await;
-        assert_eq!(of_type(&client.events().await, "speaker")[0]["status"], "no_match");
-        world.enrol(gallery(true));
-        let events = client.events().await;
-        let speaker = of_type(&events, "speaker");
-        assert_eq!((&speaker[0]["person_id"], &speaker[0]["status"]), (&json!("p1"), &json!("not_user")));
-        assert_eq!(world.queries().len(), 1);
-        world.enrol(gallery(false));
-        let events = client.events().await;
-        assert_eq!(of_type(&events, "retract").len(), 1, "who is deleted disappears");
-    });
-}
-
-#[test]
-fn a_socket_that_starts_its_recording_again_finds_the_budget_as_it_left_it() {
-    run(async {
-        let world = world(4);
-        let mut client = world.client("recording", "talk").await;
-        spend(&mut client, 1, REJECTOR, 12).await;
-        for _ in 0..20 {
-            let again = world.client("recording", "talk").await;
-            assert_eq!(client.event("goodbye").await["reason"], "taken_over");
-            client = again;
-        }
-        spend(&mut client, 1, REJECTOR, 1).await;
-        let lane = world.lane("talk").await;
-        assert_eq!((lane.budget.reserved, lane.budget.denied.voice), (12, 1), "attempts are not refilled");
-        assert!(lane.socket_tokens < 4.1, "nor are tokens: {}", lane.socket_tokens);
-    });
-}
-
-#[test]
-fn a_client_that_leaves_settles_its_query_and_its_conversation_ends() {
-    run(async {
-        let world = world(4);
-        world.script(OWNER, &[Answer::Hangs]);
-        let mut client = world.client("recording", "talk").await;
-        client.say(1, OWNER, 5.0).await;
-        assert_eq!(world.service.telemetry.accounts().books().open, 1);
-        // The actor stops before it could answer.
-        client.socket.send(gateway::live::Frame::Closed).await.ok();
-        settle().await;
-        let books = world.service.telemetry.accounts().books();
-        assert_eq!((books.open, books.failed), (0, 1));
-        assert!(world.snapshot("talk").await.is_none());
-    });
-}
-
-#[test]
-fn the_same_seed_gives_the_same_trace() {
-    let trace = || {
-        run(async {
-            let world = world(2);
-            world.queries_take(Duration::from_millis(700));
-            let mut client = world.client("recording", "talk").await;
-            for step in 0..200_u32 {
-                client.say(step * 7 % 5, if step % 3 == 0 { OWNER } else { REJECTOR }, 1.0).await;
-                pass(f64::from(step * 13 % 4)).await;
-            }
-            client.send(json!({"type": "stop"})).await;
-            pass(20.0).await;
-            (client.events().await, world.queries())
-        })
-    };
-    let first = trace();
-    assert!(first.0.len() > 20, "the trace says something");
-    assert_eq!(first, trace());
-}
-
-#[test]
-fn a_label_keeps_its_number_and_its_attempts_across_a_reconnect_and_a_new_one_gets_the_next() {
-    run(async {
-        let world = world(4);
-        let mut client = world.client("recording", "talk").await;
-        let say = async |client: &mut Client, label: &str, scope: &str, tone| {
-            let part = client.speak(tone, 2.0).await;
-            let mut segment = client.segment(0, part);
-            segment["speaker"] = json!(label);
-            segment["scope"] = json!(scope);
-            client.offer(vec![segment]).await;
-            settle().await;
-        };
-        for _ in 0..12 {
-            say(&mut client, "stranger", "first:0", REJECTOR).await;
-        }
-        let mut again = world.client("recording", "talk").await;
-        for _ in 0..3 {
-            say(&mut again, "owner", "second:0", OWNER).await;
-        }
-        let lane = world.lane("talk").await;
-        assert_eq!(
-            lane.voices.iter().map(|voice| voice.voice.speaker).collect::<Vec<_>>(),
-            [1],
-            "not the stranger's number"
-        );
-        assert_eq!(lane.voices[0].voice.person_id.as_deref(), Some("user"));
-    });
-}
-
-#[test]
-fn no_token_is_spent_while_no_worker_can_extract() {
-    run(async {
-        let world = world(4);
-        world.engine_is_down(true);
-        let mut client = world.client("recording", "talk").await;
-        for _ in 0..20 {
-            client.say(1, OWNER, 1.0).await;
-            pass(1.0).await;
-        }
-        assert_eq!(world.lane("talk").await.budget.reserved, 0);
-        world.engine_is_down(false);
-        pass(1.1).await;
-        let lane = world.lane("talk").await;
-        assert_eq!((lane.budget.reserved, lane.voices[0].voice.status), (1, "user"), "the slot waited: {lane:?}");
-    });
-}
-
-#[test]
-fn nothing_of_the_former_conversation_is_published_after_the_next_is_ready() {
-    run(async {
-        let world = world(4);
-        world.queries_take(Duration::from_millis(5));
-        let mut client = world.client("recording", "talk0").await;
-        for round in 1..60 {
-            client.say(1, OWNER, 5.0).await;
-            tokio::time::sleep(Duration::from_micros(round * 97 % 6_000)).await;
-            client.send(json!({"type": "rollover", "conversation_id": format!("talk{round}")})).await;
-        }
-        let mut generation = 0;
-        for event in client.events().await {
-            if event["type"] == "ready" {
-                generation = event["generation"].as_u64().unwrap();
-            }
-            if event["type"] == "speaker" && generation > 0 {
-                assert_eq!(event["generation"], generation, "{event}");
-            }
-        }
-        assert_eq!(generation, 60);
-    });
-}
-
-#[test]
-fn a_recording_that_never_asked_for_anything_gives_way_when_the_memory_is_full() {
-    run(async {
-        let world = World::with(4, |settings| settings.sockets_max = 2);
-        for index in 0..40 {
-            let client = world.client(&format!("recording {index}"), "talk").await;
-            client.socket.send(gateway::live::Frame::Closed).await.ok();
-            settle().await;
-        }
-    });
-}
-
-#[test]
-fn a_connection_that_never_starts_is_closed() {
-    run(async {
-        let world = world(4);
-        let mut client = world.connect();
-        pass(31.0).await;
-        assert_eq!(client.events().await, [json!({"type": "close", "code": 1008, "reason": "no start came in time"})]);
-    });
-}
-
-#[test]
-fn digital_silence_asks_nothing_of_the_model() {
-    run(async {
-        let world = world(4);
-        let mut client = world.client("recording", "talk").await;
-        client.say(1, 0, 6.0).await;
-        let lane = world.lane("talk").await;
-        assert_eq!((lane.budget.reserved, lane.voices[0].last_exit), (0, Some("no_pcm")));
-        client.speak(NOISE, 1.0).await;
-        client.say(1, OWNER, 5.0).await;
-        assert_eq!(world.queries(), [(OWNER, 5.0)], "what is said afterwards does, and the silence is no part of it");
-    });
-}
-
-#[test]
-fn the_books_of_a_goodbye_are_the_last_word() {
-    run(async {
-        let world = world(4);
-        world.script(OWNER, &[Answer::Hangs]);
-        let mut client = world.client("recording", "talk").await;
-        client.say(1, OWNER, 5.0).await;
-        client.socket.send(gateway::live::Drain).await.unwrap();
-        let budget = client.event("goodbye").await["budget"].clone();
-        assert_eq!((&budget["reserved"], &budget["succeeded"], &budget["failed"]), (&json!(1), &json!(0), &json!(1)));
-        assert_eq!(world.metric("rollcall_extraction_failures_total{kind=\"cancelled\"}"), 1.0);
-    });
-}
-
-#[test]
-fn a_rollover_to_the_same_conversation_changes_nothing_and_is_answered() {
-    run(async {
-        let world = world(4);
-        let mut client = world.client("recording", "talk").await;
-        client.say(1, OWNER, 5.0).await;
-        client.send(json!({"type": "rollover", "conversation_id": "talk"})).await;
-        let ready = client.event("ready").await;
-        assert_eq!((&ready["generation"], &ready["people"]), (&json!(1), &json!(1)));
-        assert_eq!(world.lane("talk").await.voices[0].voice.person_id.as_deref(), Some("user"));
     });
 }

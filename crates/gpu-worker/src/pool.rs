@@ -35,7 +35,7 @@ use crate::{intensity, roster, supervisor};
 pub struct Settings {
     /// Extraction threads. One core less than there are, at least one: a run keeps its core busy, and sockets need one.
     pub workers: NonZeroUsize,
-    /// How long one run may take. 3 s: ten seconds of audio take 0.15 s on one core, so a run that passes this hangs.
+    /// How long one run may take. 3 s: ten seconds of audio take 0.12 s on one core, so a run that passes this hangs.
     pub run_max: Duration,
     /// How long building an extractor may take. 30 s: loading takes 0.2 s, a cold disk some seconds.
     pub build_max: Duration,
