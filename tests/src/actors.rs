@@ -22,7 +22,7 @@ use gateway::live::{
 };
 use gpu_worker::Engine as _;
 use gpu_worker::turnstile::Turnstile;
-use matcher_core::policy::Policy;
+use matcher_core::policy::{Policy, Suggestions};
 use matcher_core::{Embedding, Gallery, Limits, PersonId, Print, Role, budget};
 use serde_json::{Value, json};
 use telemetry::Telemetry;
@@ -65,7 +65,16 @@ pub struct World {
 
 /// The distances of the decision tests.
 pub fn policy() -> Policy {
-    Policy { threshold: 0.65, margin: 0.10, near_miss_bound: 0.70, near_owner_bound: 0.75, grouping: 0.50 }
+    Policy {
+        threshold: 0.65,
+        margin: 0.10,
+        near_miss_bound: 0.70,
+        near_owner_bound: 0.75,
+        grouping: 0.50,
+        reconnect: 0.35,
+        suggestions: Suggestions::Off,
+        levels: [0.65, 0.75, 0.85],
+    }
 }
 
 /// The owner at (1, 0), and Sarah at (0, 1) if wanted.
@@ -75,6 +84,7 @@ pub fn gallery(with_sarah: bool) -> Gallery {
         name: name.into(),
         role,
         embedding: Embedding::new(vector).expect("a unit vector"),
+        is_pinned: false,
     };
     let mut prints = vec![print("user", "User", Role::Owner, &[1.0, 0.0])];
     if with_sarah {

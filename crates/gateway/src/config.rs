@@ -9,6 +9,7 @@ mod home;
 mod layers;
 mod section;
 mod sections;
+mod switch;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use serde::{Deserialize, Serialize};
 pub use home::{Home, home};
 use layers::{Layers, field_of_variable};
 pub use section::ConfigError;
-pub use sections::{Budget, Extraction, Matching, Queue, Server, Sockets};
+pub use sections::{Budget, Extraction, History, Matching, Queue, Server, Sockets};
+pub use switch::Switch;
 
 /// The file that is read when no `--config` is given and it exists in the working directory.
 pub const FILE_NAME: &str = "rollcall.toml";
@@ -35,6 +37,8 @@ pub struct Config {
     pub queue: Queue,
     /// When a voice is examined, and what counts as a person.
     pub matching: Matching,
+    /// What is kept of conversations that are over.
+    pub history: History,
     /// The model and the workers that run it.
     pub extraction: Extraction,
     /// What one socket, and all of them, may hold.
@@ -91,11 +95,13 @@ impl Config {
         self.budget.check("budget")?;
         self.queue.check("queue")?;
         self.matching.check("matching")?;
+        self.history.check("history")?;
         self.extraction.check("extraction")?;
         self.sockets.check("sockets")?;
         self.check_listen()?;
         self.check_log()?;
         self.check_clips()?;
+        self.check_suggestions()?;
         self.check_answers()?;
         self.check_deadlines()
     }
@@ -131,6 +137,7 @@ impl Config {
         defaults.budget.write_example("budget", &mut text);
         defaults.queue.write_example("queue", &mut text);
         defaults.matching.write_example("matching", &mut text);
+        defaults.history.write_example("history", &mut text);
         defaults.extraction.write_example("extraction", &mut text);
         defaults.sockets.write_example("sockets", &mut text);
         text
@@ -178,6 +185,19 @@ impl Config {
             ("matching.query_seconds_max", matching.query_seconds_max),
             ("sockets.ring_seconds", self.sockets.ring_seconds),
         )
+    }
+
+    /// Only what is set here can contradict itself; a distance that is left out comes from a manifest that was checked, and a
+    /// band that ends before it begins holds nothing.
+    fn check_suggestions(&self) -> Result<(), ConfigError> {
+        let matching = &self.matching;
+        if let (Some(threshold), Some(bound)) = (matching.threshold, matching.suggestion_bound) {
+            at_most(("matching.threshold", threshold), ("matching.suggestion_bound", bound))?;
+        }
+        if let (Some(suggestion), Some(margin)) = (matching.suggestion_margin, matching.margin) {
+            at_most(("matching.suggestion_margin", suggestion), ("matching.margin", margin))?;
+        }
+        Ok(())
     }
 
     /// One message may be answered by an event for each of its segments; a client that reads must not be closed for it.

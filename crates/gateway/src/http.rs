@@ -1,4 +1,4 @@
-//! The HTTP interface: people and who a clip sounds like, live conversations, health and metrics. Thin: it checks what
+//! The HTTP interface: people and who a clip sounds like, conversations live and ended, health and metrics. Thin: it checks what
 //! came, asks whoever knows, and writes the answer.
 //!
 //! Every error is a problem document (RFC 9457), including those that the web framework finds. A body is bounded in
@@ -7,6 +7,7 @@
 mod body;
 mod conversations;
 mod docs;
+mod export;
 mod identify;
 mod labels;
 mod openapi;
@@ -24,6 +25,7 @@ use gpu_worker::Engine;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::history::truth::Names;
 use crate::listen;
 use crate::people::People;
 use problem::Problem;
@@ -46,6 +48,11 @@ impl Api {
     #[must_use]
     pub fn new(people: People, engine: Arc<dyn Engine>) -> Self {
         Self { people, engine, uploads: Semaphore::new(UPLOADS_MAX) }
+    }
+
+    /// Today's names.
+    fn names(&self) -> Names {
+        self.people.snapshot().iter().map(|person| (person.id.clone(), person.name.clone())).collect()
     }
 }
 
@@ -77,7 +84,12 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(resource("/v1/identify", "POST").route(web::post().to(identify::identify)))
         .service(resource("/v1/listen", "GET").route(web::get().to(listen::listen)))
         .service(resource("/v1/conversations", "GET, HEAD").route(read().to(conversations::list)))
-        .service(resource("/v1/conversations/{id}", "GET, HEAD").route(read().to(conversations::show)))
+        .service(
+            resource("/v1/conversations/{id}", "GET, HEAD, DELETE")
+                .route(read().to(conversations::show))
+                .route(web::delete().to(conversations::delete)),
+        )
+        .service(resource("/v1/conversations/{id}/export", "GET, HEAD").route(read().to(export::export)))
         .service(
             resource("/v1/conversations/{id}/labels", "GET, HEAD, POST")
                 .route(read().to(labels::list))

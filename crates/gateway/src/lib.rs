@@ -3,11 +3,13 @@
 pub mod audio;
 pub mod bench;
 pub mod calibrate;
+pub mod capsule;
 pub mod cli;
 pub mod client;
 pub mod config;
 pub mod engine;
 pub mod formats;
+pub mod history;
 pub mod http;
 pub mod identify;
 pub mod listen;

@@ -2,12 +2,15 @@
 //!
 //! Matching reads a [`People::snapshot`] and never waits for the store. A change goes to the store first; then a new
 //! snapshot replaces the old one and the revision rises, so a reader sees all of a change or nothing of it. If the store
-//! fails, matching goes on with the prints it holds. How a clip becomes a sample is [`enrolment`]'s matter.
+//! fails, matching goes on with the prints it holds, and [`loading`] reads them again later. How a clip becomes a sample is
+//! [`enrolment`]'s matter.
 
 mod enrolment;
 mod gate;
+mod loading;
 mod naming;
 mod record;
+mod retries;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +18,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gpu_worker::{Failure, Manifest};
 use matcher_core::Embedding;
 use tokio::sync::watch;
+
+use loading::Loading;
 
 pub use enrolment::{Enrolment, Force, SampleReport, voiceprint};
 pub use gate::{Refusal, SPEECH_SECONDS_MIN};
@@ -48,7 +53,7 @@ struct Shared {
     model: Manifest,
     snapshot: RwLock<Arc<Vec<PersonRecord>>>,
     /// One change at a time, from its write to its snapshot: otherwise an older snapshot could replace a newer one.
-    changing: Mutex<()>,
+    changing: Mutex<Loading>,
     revision: watch::Sender<u64>,
 }
 
@@ -63,7 +68,7 @@ impl People {
             store,
             model: model.clone(),
             snapshot: RwLock::new(Arc::new(records)),
-            changing: Mutex::new(()),
+            changing: Mutex::default(),
             revision: watch::Sender::new(0),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -123,22 +128,22 @@ impl People {
     /// When the id is taken, another person is the owner, or the store is full or fails.
     pub async fn create(&self, id: &str, change: PersonChange) -> Result<PersonRecord, PeopleError> {
         let id = id.to_owned();
-        self.change(move |shared| {
+        self.change(move |shared, loading| {
             shared.store.create_person(&id, &change, now_ms())?;
-            shared.reload_one(&id)
+            shared.reload_one(loading, &id)
         })
         .await
     }
 
-    /// Changes a person's name or ownership.
+    /// Changes a person's name, ownership or pin.
     ///
     /// # Errors
     /// When there is no such person, another person is the owner, or the store fails.
     pub async fn update(&self, id: &str, change: PersonChange) -> Result<PersonRecord, PeopleError> {
         let id = id.to_owned();
-        self.change(move |shared| {
+        self.change(move |shared, loading| {
             shared.store.update_person(&id, &change, now_ms())?;
-            shared.reload_one(&id)
+            shared.reload_one(loading, &id)
         })
         .await
     }
@@ -149,11 +154,12 @@ impl People {
     /// When there is no such person, the store fails, or traces remain.
     pub async fn delete(&self, id: &str) -> Result<(), PeopleError> {
         let id = id.to_owned();
-        self.change(move |shared| {
+        self.change(move |shared, loading| {
             let deleted = shared.store.delete_person(&id);
             if matches!(deleted, Ok(()) | Err(StoreError::TracesRemain(_))) {
                 // From what is in memory, not from the store: a failing store must not keep the voice in the matching.
                 shared.replace(shared.records().iter().filter(|person| person.id != id).cloned().collect());
+                shared.catch_up(loading);
             }
             deleted
         })
@@ -163,12 +169,12 @@ impl People {
     /// Runs a change on a blocking thread. It runs to its end even when the caller leaves.
     async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+        change: impl FnOnce(&Arc<Shared>, &mut Loading) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, PeopleError> {
         let shared = Arc::clone(&self.shared);
         let task = tokio::task::spawn_blocking(move || {
-            let _one_at_a_time = shared.one_change();
-            change(&shared)
+            let mut loading = shared.one_change();
+            change(&shared, &mut loading)
         });
         Ok(task.await.map_err(|_| PeopleError::Interrupted)??)
     }
@@ -176,7 +182,7 @@ impl People {
 
 impl Shared {
     /// A change that panicked before left the snapshot whole, so the next one may go on.
-    fn one_change(&self) -> MutexGuard<'_, ()> {
+    fn one_change(&self) -> MutexGuard<'_, Loading> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,17 +194,10 @@ impl Shared {
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(records);
         self.revision.send_modify(|revision| *revision += 1);
     }
-
-    /// Reads everybody anew and answers the person that was changed.
-    fn reload_one(&self, id: &str) -> Result<PersonRecord, StoreError> {
-        self.replace(record::load(&*self.store, &self.model)?);
-        let changed = self.records().iter().find(|person| person.id == id).cloned();
-        changed.ok_or_else(|| StoreError::NoSuchPerson(id.to_owned()))
-    }
 }
 
 /// Milliseconds since 1970; a clock before that counts as 1970.
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -205,6 +205,7 @@ pub fn gallery(people: &People) -> Gallery {
             name: person.name.as_str().into(),
             role: if person.is_owner { Role::Owner } else { Role::Person },
             embedding: person.print.clone()?,
+            is_pinned: person.is_pinned,
         })
     });
     Gallery::new(prints.collect())

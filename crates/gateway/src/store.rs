@@ -1,128 +1,32 @@
-//! What is kept: people, the voiceprints of their samples, and what somebody decided by hand about a conversation's
-//! voices. The seam between the service and a database.
+//! What is kept: people, the voiceprints of their samples, what somebody decided by hand about a conversation's voices,
+//! who spoke when in it, and for two minutes the sealed capsule of a device. The seam between the service and a database.
 //!
 //! A [`Store`] acts for one account, is synchronous (async callers go through a blocking thread) and makes each change
-//! in one transaction. It compares no voices and knows no model beyond the fingerprint that a vector carries.
+//! in one transaction. It compares no voices, opens no capsule, and knows no model beyond the fingerprint that a vector
+//! carries. What was said is never kept.
 
+mod error;
+mod records;
 mod sqlite;
 
-use std::path::PathBuf;
+use matcher_core::Receipt;
 
-use matcher_core::{Embedding, Receipt};
-
+pub use error::StoreError;
+pub use records::{
+    CapsuleWrite, ConversationRecord, DeviceKey, Filed, History, Page, Person, PersonChange, Sample, SampleFeatures,
+    SegmentRecord, VoiceRecord,
+};
 pub use sqlite::SqliteStore;
 
 /// The account of a single-user installation.
 pub const LOCAL_ACCOUNT: &str = "local";
 
-/// Somebody who is enrolled, or about to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
-    /// The id by which clients name the person.
-    pub id: String,
-    /// The name that people read.
-    pub name: String,
-    /// Whether this is the account's owner. At most one is.
-    pub is_owner: bool,
-    /// Milliseconds since 1970.
-    pub created_ms: i64,
-    /// Milliseconds since 1970, of the latest change to the person or its samples.
-    pub updated_ms: i64,
-}
+/// Bytes of a sealed capsule. A voiceprint of a thousand values and every id at its longest take a third of it; more is
+/// refused, so that a device's row stays small.
+pub const CAPSULE_BYTES_MAX: usize = 16_384;
 
-/// One enrolment clip, as it is kept: never the audio, only what the model made of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// Numbered by the store.
-    pub id: i64,
-    /// Whose voice it is.
-    pub person: String,
-    /// What was measured.
-    pub features: SampleFeatures,
-    /// Milliseconds since 1970.
-    pub created_ms: i64,
-}
-
-/// What is measured on a clip and kept.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SampleFeatures {
-    /// Seconds of speech in the clip.
-    pub seconds: f64,
-    /// From 0 (hardly usable) to 1 (clean).
-    pub quality: f64,
-    /// The model that made the vector. Vectors of two models are never compared.
-    pub fingerprint: String,
-    /// The voiceprint.
-    pub vector: Embedding,
-}
-
-/// How a person is made or changed. What is `None` stays as it is; a new person is named after its id and owns nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PersonChange {
-    /// A new name.
-    pub name: Option<String>,
-    /// Whether this is the owner.
-    pub is_owner: Option<bool>,
-}
-
-/// Why the store did not do as it was asked. Nothing was changed, except where said.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// No such person.
-    #[error("there is no person {0:?}")]
-    NoSuchPerson(String),
-    /// The id is taken.
-    #[error("a person {0:?} exists already")]
-    PersonExists(String),
-    /// Another person is the owner.
-    #[error("{0:?} is the owner already; take the ownership from that person first")]
-    OwnerExists(String),
-    /// More people or samples than the store takes.
-    #[error("{0}")]
-    Full(String),
-    /// Somebody else edited the conversation's receipt since it was read.
-    #[error("the conversation's corrections changed meanwhile; read them again and repeat the edit")]
-    ReceiptChanged,
-    /// A receipt is there and cannot be read. It is left as it is.
-    #[error(
-        "the corrections of conversation {conversation:?} are damaged ({reason}); restore the database from a backup"
-    )]
-    Damaged {
-        /// The conversation.
-        conversation: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Another process has the data directory open.
-    #[error("{0} is in use by another rollcall process; use --server URL to go through it, or stop it")]
-    InUse(PathBuf),
-    /// A newer version wrote the database.
-    #[error("{path} has format {found}, and this version knows formats up to {known}; use the newer version")]
-    Newer {
-        /// The database file.
-        path: PathBuf,
-        /// Its format.
-        found: i64,
-        /// The newest format known here.
-        known: i64,
-    },
-    /// The person is gone from the database, but bytes of the voiceprint may remain in its file.
-    #[error(
-        "the person was deleted, but the file could not be cleaned of traces ({0}); delete again to retry the cleaning"
-    )]
-    TracesRemain(#[source] rusqlite::Error),
-    /// The file system refused.
-    #[error("{path}: {source}")]
-    Directory {
-        /// What was opened.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The database refused.
-    #[error("the database failed: {0}")]
-    Database(#[from] rusqlite::Error),
-}
+/// How long a capsule may be taken: what was heard longer ago says little about who speaks now.
+pub const CAPSULE_LIFE_MS: u64 = 120_000;
 
 /// A database of people, voiceprints and receipts, for one account.
 pub trait Store: Send + Sync {
@@ -162,7 +66,7 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> Result<Person, StoreError>;
 
-    /// Removes a person, its samples and every trace of them on disk. Deleting somebody who is not there cleans as well.
+    /// Removes a person, its samples, every capsule, and every trace of them on disk. Deleting somebody who is not there cleans as well.
     /// Receipts that name the person stay as they are: see [`Store::receipt`].
     ///
     /// # Errors
@@ -183,12 +87,80 @@ pub trait Store: Send + Sync {
     /// When the generation is damaged, or the database fails.
     fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError>;
 
-    /// Keeps a receipt after one more edit. It is on disk when this returns.
+    /// Keeps a receipt after one more edit. It is on disk when this returns. A conversation that was deleted begins again
+    /// at generation 0, and stays deleted.
     ///
     /// # Errors
     /// When the stored receipt is not the one before that edit (a conversation without one has generation 0), or the
     /// database fails. Nothing is changed then.
     fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError>;
+
+    /// The receipts of several conversations, in their order, as they all were at one moment.
+    ///
+    /// # Errors
+    /// When one is damaged, or the database fails.
+    fn receipts(&self, conversations: &[&str]) -> Result<Vec<Filed>, StoreError>;
+
+    /// A conversation begins or goes on; one that was deleted begins anew.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError>;
+
+    /// Keeps news of a conversation. One that nobody opened is opened by it; one that was deleted meanwhile stays deleted,
+    /// and nothing is kept. A segment that comes in parts reaches from its earliest start to its latest end.
+    ///
+    /// # Errors
+    /// When the database fails; then none of the page is kept.
+    fn record(&self, conversation: &str, page: &Page, now_ms: i64) -> Result<(), StoreError>;
+
+    /// What is kept of a conversation; `None` when nothing is, or it was deleted.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn history(&self, conversation: &str) -> Result<Option<History>, StoreError>;
+
+    /// The newest conversations, at most `limit`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError>;
+
+    /// Removes all that is kept of a conversation, its receipt too. Says whether there was anything. That it was deleted
+    /// stays known until [`Store::forget`] would have taken it, or until it is opened anew.
+    ///
+    /// # Errors
+    /// When the database fails, and nothing is removed; or traces remain, and all the rest is gone.
+    fn delete_conversation(&self, conversation: &str, now_ms: i64) -> Result<bool, StoreError>;
+
+    /// Removes every conversation, with its receipt, that had no news since `before_ms`, and capsules that are over. Says
+    /// how many conversations went. News is an opening, a page or a correction. A receipt without a conversation goes by
+    /// its own age.
+    ///
+    /// # Errors
+    /// When the database fails, and nothing is removed; or traces remain until the next time.
+    fn forget(&self, before_ms: i64, now_ms: i64) -> Result<u64, StoreError>;
+
+    /// A socket opens on a device: takes the device's capsule away, if there is one that is not over, and gives the device
+    /// to `token`. From here on no older socket can write one.
+    ///
+    /// # Errors
+    /// When the database fails; nothing is taken then.
+    fn take_capsule(&self, device: DeviceKey, token: &str, now_ms: i64) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Keeps a device's capsule, or removes it when `body` is `None`. `turn` is a token and
+    /// a revision: only the device's newest token may, and only with a revision higher than every one before, the first of
+    /// which is 1.
+    ///
+    /// # Errors
+    /// When the body has more than [`CAPSULE_BYTES_MAX`] bytes, or the database fails. Nothing is changed then.
+    fn keep_capsule(
+        &self,
+        device: DeviceKey,
+        turn: (&str, u64),
+        body: Option<&[u8]>,
+        now_ms: i64,
+    ) -> Result<CapsuleWrite, StoreError>;
 
     /// Bytes on disk.
     fn size_bytes(&self) -> u64;

@@ -52,6 +52,8 @@ pub(crate) fn manifest() -> Manifest {
         threshold: 0.65,
         margin: 0.10,
         near_miss_bound: 0.70,
+        suggestion_bound: 0.70,
+        suggestion_margin: 0.06,
         near_owner_bound: 0.75,
         grouping: 0.50,
         reconnect: 0.35,

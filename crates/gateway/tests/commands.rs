@@ -25,7 +25,7 @@ fn the_same_commands_do_the_same_through_a_running_server() {
 fn life_of_a_person(home: &Home, place: &[&str]) {
     let (one, two) = (home.tone("one.wav", 300.0, 3.0), home.tone("two.wav", 300.0, 4.0));
     let run = |arguments: &[&str]| home.rollcall(&[arguments, place].concat());
-    let enrolled = run(&["enroll", "--person", "anna", "--name", "Anna Meier", "--owner", &one, &two]);
+    let enrolled = run(&["enroll", "--person", "anna", "--name", "Anna Meier", "--owner", "--pin", &one, &two]);
     assert_eq!(
         good(&enrolled),
         format!(
@@ -33,11 +33,11 @@ fn life_of_a_person(home: &Home, place: &[&str]) {
              {two}: kept, 4.0 s of speech, quality 0.00, distance 0.00 to earlier samples\n"
         )
     );
-    let line = "anna\tAnna Meier, owner\t2 samples, 7.0 s of speech\n";
+    let line = "anna\tAnna Meier, owner, pinned\t2 samples, 7.0 s of speech\n";
     assert_eq!(good(&run(&["people", "list"])), line);
     assert_eq!(good(&run(&["people", "show", "anna"])), line);
     let json: serde_json::Value = serde_json::from_str(&good(&run(&["people", "list", "--json"]))).unwrap();
-    assert_eq!((&json["id"], &json["samples"]), (&"anna".into(), &2.into()));
+    assert_eq!((&json["id"], &json["samples"], &json["is_pinned"]), (&"anna".into(), &2.into(), &true.into()));
     assert_eq!(good(&run(&["people", "delete", "anna"])), "anna is deleted\n");
     assert_eq!(complaint(&run(&["people", "show", "anna"]), 2), "rollcall: there is no person \"anna\"");
     assert_nobody(&run(&["people", "list"]));

@@ -4,8 +4,10 @@
 //! may fail, panic or hang; the pool deals with that. It does not judge its vector: the pool checks each one.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::engine::{Clip, Failure};
+use crate::remote::Fault;
 
 /// Why a clip brought no vector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +18,9 @@ pub enum ExtractError {
     /// The extractor is at fault; the pool replaces it.
     #[error("{0}")]
     Session(String),
+    /// Another machine was asked in vain; the extractor is fine and goes on.
+    #[error("{0}")]
+    Remote(Fault),
 }
 
 impl From<ExtractError> for Failure {
@@ -23,6 +28,7 @@ impl From<ExtractError> for Failure {
         match error {
             ExtractError::Encoding(reason) => Self::Encoding(reason),
             ExtractError::Session(reason) => Self::Extraction(reason),
+            ExtractError::Remote(fault) => fault.into(),
         }
     }
 }
@@ -40,8 +46,20 @@ pub trait Extractor: Send {
     /// The vector of one clip, as the model gives it; it need not be normalised.
     ///
     /// # Errors
-    /// [`ExtractError::Encoding`] when the clip is at fault, [`ExtractError::Session`] when the extractor is.
+    /// [`ExtractError::Encoding`] when the clip is at fault, [`ExtractError::Session`] when the extractor is,
+    /// [`ExtractError::Remote`] when another machine is.
     fn extract(&mut self, clip: &Clip) -> Result<Vec<f32>, ExtractError>;
+
+    /// As [`Extractor::extract`], for an answer that nobody wants after `by`. An extractor that asks elsewhere passes the
+    /// deadline on and keeps it; one that computes here need not mind, since the pool answers for it.
+    ///
+    /// # Errors
+    /// As [`Extractor::extract`].
+    fn extract_by(&mut self, clip: &Clip, by: Instant) -> Result<Vec<f32>, ExtractError> {
+        // A run cannot be hurried.
+        let _ = by;
+        self.extract(clip)
+    }
 
     /// How to end a run that passed its deadline, if there is a way. Without one the thread is left to itself.
     fn stopper(&self) -> Option<Stopper> {
@@ -66,6 +84,15 @@ pub trait Factory: Send + Sync {
     /// # Errors
     /// When the model cannot be loaded; the pool tries again later.
     fn build(&self) -> Result<Box<dyn Extractor>, BuildError>;
+
+    /// What is wrong, in one sentence, when no extractor can extract although it was built: what it needs is elsewhere.
+    /// Asked for every query, so it must be cheap; while there is trouble the pool is not ready and refuses queries.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// The pool shuts down: nothing is built any more.
+    fn close(&self) {}
 }
 
 /// A function is a factory.

@@ -35,6 +35,26 @@ impl Encoder {
     /// # Errors
     /// When the clip is too short or too long for the model, or has a rate that is not supported.
     pub fn append_features(&mut self, clip: &Clip, out: &mut Vec<f32>) -> Result<usize, ExtractError> {
+        self.resample(clip)?;
+        let start = out.len();
+        self.samples.clear();
+        self.fbank.log_mel(&self.wave, &mut self.samples);
+        fbank::subtract_mean(&mut self.samples);
+        out.extend_from_slice(&self.samples);
+        Ok((out.len() - start) / BINS)
+    }
+
+    /// Appends the samples of `clip` at 16 kHz, from -1 to 1, to `out` and returns their number.
+    ///
+    /// # Errors
+    /// As [`Encoder::append_features`].
+    pub fn append_wave(&mut self, clip: &Clip, out: &mut Vec<f32>) -> Result<usize, ExtractError> {
+        self.resample(clip)?;
+        out.extend_from_slice(&self.wave);
+        Ok(self.wave.len())
+    }
+
+    fn resample(&mut self, clip: &Clip) -> Result<(), ExtractError> {
         let encoding = |error: &dyn std::fmt::Display| ExtractError::Encoding(error.to_string());
         let rate = clip.sample_rate.get();
         // The length is checked first, so that an oversized clip costs nothing.
@@ -45,13 +65,7 @@ impl Encoder {
         }
         self.samples.clear();
         self.samples.extend(clip.pcm.iter().map(|sample| f32::from(*sample) / 32_768.0));
-        self.resampler.resample(&self.samples, rate, &mut self.wave).map_err(|error| encoding(&error))?;
-        let start = out.len();
-        self.samples.clear();
-        self.fbank.log_mel(&self.wave, &mut self.samples);
-        fbank::subtract_mean(&mut self.samples);
-        out.extend_from_slice(&self.samples);
-        Ok((out.len() - start) / BINS)
+        self.resampler.resample(&self.samples, rate, &mut self.wave).map_err(|error| encoding(&error))
     }
 }
 

@@ -12,7 +12,7 @@
 //!                    └─────────────── worker thread: Extractor = front end (resample, fbank) + session (onnx, runtime)
 //! ```
 //! The rules stand in [`turns`], [`intensity`] and the roster, which know neither threads nor clocks. [`install`] fetches
-//! the runtime and the model, [`mod@bench`] measures, [`scripted`] stands in for the model.
+//! the runtime and the model, [`mod@bench`] measures, [`scripted`] stands in for the model, [`remote`] asks another machine.
 
 pub mod bench;
 mod digest;
@@ -25,6 +25,7 @@ pub mod intensity;
 mod manifest;
 pub mod onnx;
 pub mod pool;
+pub mod remote;
 mod reply;
 pub mod resample;
 mod roster;

@@ -15,6 +15,9 @@ const DIMENSION_MAX: usize = 4096;
 pub enum FrontEnd {
     /// 80 Kaldi filterbank bins at 16 kHz, minus each bin's mean over the clip.
     KaldiFbank80Cmn,
+    /// The samples themselves at 16 kHz, from -1 to 1: the features are part of the graph.
+    #[serde(rename = "waveform_16k")]
+    Waveform16k,
 }
 
 /// A model manifest (`manifest.json` beside the model file). Distances are cosine distances, 0 to 2.
@@ -37,6 +40,10 @@ pub struct Manifest {
     pub margin: f64,
     /// An owner at a distance from `threshold` up to (not including) this is a near miss.
     pub near_miss_bound: f64,
+    /// A pinned person at a distance from `threshold` up to (not including) this is suggested, when the margin holds.
+    pub suggestion_bound: f64,
+    /// A pinned person below `threshold` whose runner-up is at least this much, and less than `margin`, farther is suggested.
+    pub suggestion_margin: f64,
     /// A rejected voice whose best print is the owner, nearer than this, is examined earlier.
     pub near_owner_bound: f64,
     /// Two voices of different provider streams closer than this are one voice.
@@ -61,7 +68,7 @@ pub enum ManifestError {
         source: std::io::Error,
     },
     /// The file is not a manifest.
-    #[error("`{}` is not a model manifest: {source}", path.display())]
+    #[error("`{}` is not a model manifest: {source}; `rollcall model install` writes that of a shipped model anew", path.display())]
     Malformed {
         /// Where.
         path: PathBuf,
@@ -105,6 +112,8 @@ impl Manifest {
             ("threshold", self.threshold),
             ("margin", self.margin),
             ("near_miss_bound", self.near_miss_bound),
+            ("suggestion_bound", self.suggestion_bound),
+            ("suggestion_margin", self.suggestion_margin),
             ("near_owner_bound", self.near_owner_bound),
             ("grouping", self.grouping),
             ("reconnect", self.reconnect),
@@ -114,6 +123,12 @@ impl Manifest {
         let distance = distances.into_iter().chain(levels).find(|(_, value)| !(0.0..=2.0).contains(value));
         if let Some((field, _)) = distance {
             return Some((field, "a cosine distance from 0 to 2"));
+        }
+        if self.suggestion_bound < self.threshold {
+            return Some(("suggestion_bound", "at least `threshold`, where suggestions begin"));
+        }
+        if self.suggestion_margin > self.margin {
+            return Some(("suggestion_margin", "at most `margin`, where suggestions end"));
         }
         if !self.levels.is_sorted() {
             return Some(("levels", "three distances in rising order"));

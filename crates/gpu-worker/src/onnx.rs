@@ -17,7 +17,7 @@ use crate::engine::Clip;
 use crate::extractor::{BuildError, ExtractError, Extractor, Factory, Stopper};
 use crate::fbank::BINS;
 use crate::front_end::Encoder;
-use crate::manifest::{Manifest, ManifestError};
+use crate::manifest::{FrontEnd, Manifest, ManifestError};
 use crate::runtime::Runtime;
 
 /// Why a model cannot be used.
@@ -140,6 +140,10 @@ impl OnnxExtractor {
     /// # Errors
     /// When the graph cannot be loaded, or takes or gives something else than its manifest says.
     pub fn open(runtime: &'static Runtime, model: &Model) -> Result<Self, BuildError> {
+        if model.manifest.front_end != FrontEnd::KaldiFbank80Cmn {
+            let reason = "its manifest's `front_end` is computed for extraction servers only";
+            return Err(BuildError(format!("cannot run `{}` here: {reason}", model.graph.display())));
+        }
         let session = session(runtime, &model.graph)
             .map_err(|reason| BuildError(format!("cannot load `{}`: {reason}", model.graph.display())))?;
         let dimension = model.manifest.dimension;

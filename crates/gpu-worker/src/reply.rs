@@ -3,8 +3,8 @@
 //! The worker and the supervisor both hold a [`Reply`]; the supervisor answers for a worker that hangs, and a reply
 //! that dies unanswered says that its worker was lost.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use matcher_core::Embedding;
 use tokio::sync::oneshot;
@@ -19,6 +19,14 @@ pub(crate) struct Job {
     /// When the caller's patience ends, on the pool's clock.
     pub(crate) by: Duration,
     pub(crate) reply: Reply,
+}
+
+/// One query as a worker gets it.
+pub(crate) struct Query {
+    pub(crate) clip: Clip,
+    /// When nobody wants the answer any more: the caller's patience ends, or the run's deadline comes.
+    pub(crate) by: Instant,
+    pub(crate) reply: Arc<Reply>,
 }
 
 pub(crate) struct Reply(Mutex<Option<oneshot::Sender<Answer>>>);

@@ -19,7 +19,8 @@ const PITCH_STEP_HZ: f64 = 20.0;
 /// A hang ends by itself after this long, so that no test leaves a thread behind for good.
 const HANG_MAX: Duration = Duration::from_secs(120);
 
-/// A manifest for the scripted extractor: the size and the distances of the shipped model, and no file.
+/// A manifest for the scripted extractor: the size and the distances of the shipped model, a wider band of suggestions for
+/// tests to aim at, and no file.
 #[must_use]
 pub fn manifest() -> Manifest {
     Manifest {
@@ -32,6 +33,8 @@ pub fn manifest() -> Manifest {
         threshold: 0.55,
         margin: 0.10,
         near_miss_bound: 0.65,
+        suggestion_bound: 0.70,
+        suggestion_margin: 0.06,
         near_owner_bound: 0.65,
         grouping: 0.50,
         reconnect: 0.45,

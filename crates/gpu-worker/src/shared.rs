@@ -13,9 +13,12 @@ use crossbeam_channel::Sender;
 use crate::engine::{Clip, Failure, Health};
 use crate::extractor::{Factory, Stopper};
 use crate::pool::Settings;
-use crate::reply::{Job, Reply};
+use crate::reply::{Job, Query, Reply};
 use crate::roster::{Action, Roster, WorkerId};
 use crate::state::{Round, Running, State};
+
+/// How often somebody who waits for the pool asks whether the factory's trouble is over.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What wakes the supervisor.
 pub(crate) enum Event {
@@ -68,12 +71,13 @@ impl Shared {
         let by = self.now().saturating_add(patience);
         let mut left = VecDeque::new();
         let mut refused = None;
+        let is_down = self.factory.trouble().is_some();
         {
             let mut state = self.state();
             if state.queue.len() >= self.settings.queue_max() {
                 left = state.take_unwanted();
             }
-            if !state.roster.accepts() {
+            if is_down || !state.roster.accepts() {
                 refused = Some((reply, Failure::Unavailable));
             } else if state.queue.len() >= self.settings.queue_max() {
                 refused = Some((reply, Failure::QueueFull));
@@ -92,12 +96,13 @@ impl Shared {
     }
 
     pub(crate) fn health(&self) -> Health {
+        let elsewhere = self.factory.trouble();
         let state = self.state();
         Health {
             workers_up: state.roster.up(),
             workers: self.settings.workers.get(),
             restarts: state.roster.restarts(),
-            trouble: state.roster.trouble(),
+            trouble: state.roster.trouble().or(elsewhere),
         }
     }
 
@@ -110,17 +115,21 @@ impl Shared {
         let deadline = self.now().saturating_add(within);
         let mut state = self.state();
         loop {
-            let Some(trouble) = state.roster.trouble() else { return Ok(()) };
+            let trouble = state.roster.trouble();
+            // Nobody tells here when what a worker needs elsewhere has come, so it is asked for now and then.
+            let longest = if trouble.is_some() { Duration::MAX } else { ASK_AGAIN };
+            let Some(trouble) = trouble.or_else(|| self.factory.trouble()) else { return Ok(()) };
             let left = deadline.saturating_sub(self.now());
             if state.roster.is_tripped() || state.roster.is_closed() || left.is_zero() {
                 return Err(trouble);
             }
-            state = self.change.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.change.wait_timeout(state, left.min(longest)).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Takes no further query and ends every thread that can be ended.
     pub(crate) fn close(&self, within: Duration) {
+        self.factory.close();
         {
             let mut state = self.state();
             if state.closes_by.is_none() {
@@ -158,7 +167,7 @@ impl Shared {
     }
 
     /// Waits for a query. None when the thread is to end.
-    pub(crate) fn take(&self, worker: WorkerId) -> Option<(Clip, Arc<Reply>)> {
+    pub(crate) fn take(&self, worker: WorkerId) -> Option<Query> {
         let mut state = self.state();
         loop {
             if state.roster.is_closed() || !state.roster.is_current(worker) {
@@ -170,7 +179,8 @@ impl Shared {
                     state.roster.handle_run_started(worker, now);
                     let reply = Arc::new(job.reply);
                     state.running.insert(worker, Running { reply: Arc::clone(&reply), by: Some(job.by) });
-                    return Some((job.clip, reply));
+                    let by = self.started + job.by.min(now.saturating_add(self.settings.run_max));
+                    return Some(Query { clip: job.clip, by, reply });
                 }
                 // It is too late for this one, or nobody wants it any more: it never runs.
                 Some(job) => {

@@ -1,19 +1,21 @@
 //! One extraction thread: it builds its extractor, takes queries until it is told to end, and answers each of them.
 //!
 //! It is started by the supervisor and reports to [`Shared`]. A panic, an error of the extractor or a bad vector ends
-//! it: whatever state it had is not trusted again. A clip that cannot be encoded is the clip's fault and ends nothing.
+//! it: whatever state it had is not trusted again. A clip that cannot be encoded is the clip's fault, and a machine that
+//! was asked in vain is that machine's; neither ends anything.
 
 use std::any::Any;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use matcher_core::Embedding;
 
 use crate::engine::{Clip, Failure};
 use crate::extractor::{ExtractError, Extractor};
-use crate::reply::{Answer, Reply};
+use crate::reply::{Answer, Query};
 use crate::roster::WorkerId;
 use crate::shared::{Event, Shared};
 
@@ -55,23 +57,23 @@ fn live(shared: &Shared, worker: WorkerId, probe: bool) {
         return;
     }
     if probe {
-        let tried = attempt(&mut *extractor, &probe_clip(), shared.dimension);
+        let tried = attempt(&mut *extractor, &probe_clip(), Instant::now() + shared.settings.run_max, shared.dimension);
         match tried.fault {
             Some(fault) => return shared.failed(worker, &fault),
             None if !shared.probed(worker) => return,
             None => tracing::info!(worker = worker.slot, "a probe extracted: the pool goes on"),
         }
     }
-    while let Some((clip, reply)) = shared.take(worker) {
-        if !run(shared, worker, &mut *extractor, &clip, &reply) {
+    while let Some(query) = shared.take(worker) {
+        if !run(shared, worker, &mut *extractor, &query) {
             return;
         }
     }
 }
 
 /// Runs one query and answers it. False when the thread is to end.
-fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, clip: &Clip, reply: &Arc<Reply>) -> bool {
-    let tried = attempt(extractor, clip, shared.dimension);
+fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, query: &Query) -> bool {
+    let tried = attempt(extractor, &query.clip, query.by, shared.dimension);
     // The pool is told first, so that a caller who has heard finds the health as it is.
     let goes_on = match &tried.fault {
         Some(fault) => {
@@ -80,7 +82,7 @@ fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, clip: &
         }
         None => shared.run_ended(worker),
     };
-    reply.settle(tried.answer);
+    query.reply.settle(tried.answer);
     // What a panic carried may panic when it is dropped; by now everybody has been told.
     drop(tried.panic);
     goes_on
@@ -93,14 +95,14 @@ struct Tried {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-fn attempt(extractor: &mut dyn Extractor, clip: &Clip, dimension: usize) -> Tried {
-    let extracted = catch_unwind(AssertUnwindSafe(|| extractor.extract(clip)));
+fn attempt(extractor: &mut dyn Extractor, clip: &Clip, by: Instant, dimension: usize) -> Tried {
+    let extracted = catch_unwind(AssertUnwindSafe(|| extractor.extract_by(clip, by)));
     let (answer, fault, panic) = match extracted {
         Ok(Ok(vector)) => match Embedding::of_size(&vector, dimension) {
             Ok(embedding) => (Ok(embedding), None, None),
             Err(bad) => (Err(Failure::BadVector(bad)), Some(format!("the model returned a bad vector: {bad}")), None),
         },
-        Ok(Err(error @ ExtractError::Encoding(_))) => (Err(error.into()), None, None),
+        Ok(Err(error @ (ExtractError::Encoding(_) | ExtractError::Remote(_)))) => (Err(error.into()), None, None),
         Ok(Err(error @ ExtractError::Session(_))) => {
             let fault = error.to_string();
             (Err(error.into()), Some(fault), None)
@@ -119,7 +121,7 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// One second of noise, always the same: something real for a probe to extract.
-fn probe_clip() -> Clip {
+pub(crate) fn probe_clip() -> Clip {
     let mut state = 1_u32;
     let noise = |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -56,6 +56,8 @@ fn a_manifest_with_a_wrong_field_is_refused_by_the_fields_name() {
     let wrong = [
         ("threshold", serde_json::json!(2.5)),
         ("margin", serde_json::json!(-0.1)),
+        ("suggestion_bound", serde_json::json!(0.5)),
+        ("suggestion_margin", serde_json::json!(0.11)),
         ("levels", serde_json::json!([0.7, 0.6, 0.5])),
         ("dimension", serde_json::json!(0)),
         ("fingerprint", serde_json::json!("ABC")),
@@ -71,6 +73,11 @@ fn a_manifest_with_a_wrong_field_is_refused_by_the_fields_name() {
         let error = Manifest::read(&path).expect_err(field).to_string();
         assert!(error.contains(field) || error.contains("mfcc"), "{field}: {error}");
     }
+    let mut older = good.clone();
+    older.as_object_mut().expect("a manifest is an object").remove("suggestion_bound");
+    let path = folder.write(Manifest::FILE_NAME, older.to_string().as_bytes());
+    let error = Manifest::read(&path).expect_err("a field is missing").to_string();
+    assert!(error.contains("suggestion_bound") && error.contains("rollcall model install"), "{error}");
     let path = folder.write(Manifest::FILE_NAME, good.to_string().as_bytes());
     assert_eq!(Manifest::read(&path).expect("it is the shipped one"), real_manifest());
 }

@@ -10,7 +10,7 @@
 //! nothing; the caller holds it where it outlives its socket, and settles what a vanished caller left open.
 //!
 //! Getters: [`Budget::attempts`], [`Budget::tokens`], [`Budget::books`]. Events in: [`Budget::reserve`],
-//! [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_resumption`].
+//! [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_carried`], [`Budget::handle_resumption`].
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -311,6 +311,16 @@ impl Budget {
     pub fn handle_resumption(&mut self, generation: Generation) {
         assert!(generation > self.generation, "a generation never repeats");
         self.generation = generation;
+    }
+
+    /// After a rollover, voices that were carried keep what they had spent. Their first denial counts anew.
+    pub fn handle_carried(&mut self, attempts: impl IntoIterator<Item = (Speaker, u32)>) {
+        for (speaker, spent) in attempts {
+            let account = self.account(speaker);
+            account.attempts = account.attempts.max(spent);
+        }
+        let voices_max = usize::try_from(self.limits.voices_max.get()).unwrap_or(usize::MAX);
+        assert!(self.voices.len() <= voices_max, "more voices were carried than there can be");
     }
 
     fn deny(&mut self, cap: Cap, speaker: Speaker) -> Denied {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::continuity::{Device, Reconnect};
 use crate::exit::{Cap, ExitReason};
 use crate::ids::{Generation, LaneId, PersonId, RequestId, Scope, SegmentId, Speaker};
+use crate::memory::{Carried, CarryReason, Memory};
 use crate::policy::Gallery;
 use crate::span::{Rate, Span, Spans};
 
@@ -21,6 +23,26 @@ pub struct Join {
     pub attempts: BTreeMap<Speaker, u32>,
     /// Numbers with a query of the lane's former conversation still in work.
     pub held: Vec<Speaker>,
+    /// What the recording's former socket knew in this very conversation; empty for a new recording.
+    pub memory: Memory,
+    /// The socket's device.
+    pub device: Device,
+}
+
+impl Join {
+    /// A new recording, of a device that is not named.
+    #[must_use]
+    pub fn new(generation: Generation, rate: Rate, gallery: Gallery) -> Self {
+        Self {
+            generation,
+            rate,
+            gallery,
+            attempts: BTreeMap::new(),
+            held: Vec::new(),
+            memory: Memory::default(),
+            device: Device::Unknown,
+        }
+    }
 }
 
 /// One segment of speech by one numbered voice.
@@ -43,6 +65,8 @@ pub struct Offer {
 pub struct Batch {
     /// The lane's generation when the message came.
     pub generation: Generation,
+    /// The provider stream that was current then: offers of a dead one may come late.
+    pub scope: Scope,
     /// What the lane's ring held then; `None` when it was empty.
     pub ring: Option<Span>,
     /// The offers, in order.
@@ -257,6 +281,50 @@ pub enum Event {
         segment: Option<SegmentId>,
         /// What the voice is now.
         status: Status,
+    },
+    /// A pinned person comes close to a voice that has no name.
+    Suggested {
+        /// The lane.
+        lane: LaneId,
+        /// Its generation.
+        generation: Generation,
+        /// The voice's number.
+        speaker: Speaker,
+        /// Who.
+        person: PersonId,
+        /// How close: 3 (near) to 1 (far), 0 beyond.
+        level: u8,
+        /// Whether this takes the suggestion back.
+        is_retracted: bool,
+    },
+    /// A rollover carried a voice's name, or did not.
+    RolledOver {
+        /// The lane.
+        lane: LaneId,
+        /// The voice's number.
+        speaker: Speaker,
+        /// What was carried.
+        carried: Carried,
+        /// Whom the name means.
+        target: Target,
+        /// Why.
+        reason: CarryReason,
+    },
+    /// A voice was tried as the owner who reconnects.
+    Reconnected {
+        /// The lane.
+        lane: LaneId,
+        /// The voice's number.
+        speaker: Speaker,
+        /// How it ended.
+        ending: Reconnect,
+    },
+    /// The provider gives one number to everybody, it seems.
+    Collapsed {
+        /// The lane.
+        lane: LaneId,
+        /// The number.
+        speaker: Speaker,
     },
     /// A query of a conversation that the lane has left ended: its number is free at the lane's current scheduler.
     Released {

@@ -5,9 +5,14 @@
 //!                                        └─ number locked until the work ends ─┘
 //! ```
 //! Owns all rules for one lane's voices: here from offer to query, in [`verdicts`] from voiceprint to publication, in
-//! [`view`] how they look from outside. Which lane's turn it is belongs to [`crate::scheduler`]; attempts and tokens
+//! [`reconnect`] what an owner of moments ago is worth, in [`remember`] what outlives the lane, in [`carry`] what a
+//! rollover brings, in [`suggest`] whom to suggest, in [`view`] how voices look from outside. Which lane's turn it is belongs to [`crate::scheduler`]; attempts and tokens
 //! belong to [`crate::budget`], of which only a mirror of the attempts is kept here, to know the untried.
 
+mod carry;
+mod reconnect;
+mod remember;
+mod suggest;
 mod verdicts;
 mod view;
 
@@ -15,17 +20,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::event::{Dispatch, Event, Identity, Join, Offer, Status};
+use crate::collapse::Monitor;
+use crate::continuity::Device;
+use crate::event::{Change, Dispatch, Event, Identity, Join, Offer, Status};
 use crate::evidence::Evidence;
 use crate::exit::{Cap, ExitReason};
-use crate::ids::{Generation, LaneId, RequestId, Scope, SegmentId, Speaker};
+use crate::ids::{Generation, LaneId, PersonId, RequestId, Scope, SegmentId, Speaker};
 use crate::limits::{Floors, Limits};
+use crate::memory::{Donor, Ground, Heard};
 use crate::policy::{Gallery, Policy};
 use crate::queue::{NearOwner, Slot, SpeakerMatchQueue, Standing, Tried, Voice};
 use crate::receipt::{Receipt, Standing as Ruled, VoiceName};
 use crate::span::{Rate, Span, Spans};
 use crate::time::Monotonic;
 
+use reconnect::KeptAt;
 use verdicts::Row;
 pub use view::Explanation;
 
@@ -40,14 +49,40 @@ struct VoiceRecord {
     row: Option<Box<Row>>,
     identity: Option<Identity>,
     status: Option<Status>,
+    /// The latest segment; a voice that was brought along has none before it is heard, and until then nothing is told.
     segment: Option<SegmentId>,
+    told: Told,
     last_exit: Option<ExitReason>,
+    heard: Heard,
+    /// When its latest speech that the ring holds came.
+    observed: Option<Monotonic>,
+    /// What its name rests on beside its evidence.
+    ground: Option<Box<Ground>>,
+    suggestion: Option<Box<(PersonId, u8)>>,
+}
+
+/// Whether the client knows what a voice's record says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Yes,
+    NotYet,
 }
 
 impl VoiceRecord {
     fn new(clips_kept: NonZeroU32) -> Self {
-        let evidence = Evidence::new(clips_kept);
-        Self { evidence, row: None, identity: None, status: None, segment: None, last_exit: None }
+        Self {
+            evidence: Evidence::new(clips_kept),
+            row: None,
+            identity: None,
+            status: None,
+            segment: None,
+            told: Told::Yes,
+            last_exit: None,
+            heard: Heard::Here,
+            observed: None,
+            ground: None,
+            suggestion: None,
+        }
     }
 }
 
@@ -87,11 +122,21 @@ pub(crate) struct Lane {
     held: BTreeSet<Speaker>,
     work: BTreeMap<RequestId, Work>,
     receipt: Arc<Receipt>,
+    /// The provider stream that is current.
+    current: Option<Scope>,
+    device: Device,
+    /// Numbers that were tried on the hint. Bounded like the voices.
+    tried: BTreeSet<Speaker>,
+    /// What other conversations answered on which something here rests. Bounded like the voices.
+    donors: BTreeMap<Arc<str>, Donor>,
+    grounds_due: Option<Monotonic>,
+    kept: Option<KeptAt>,
+    monitor: Monitor,
 }
 
 impl Lane {
     pub(crate) fn new(id: LaneId, join: Join, limits: Limits, policy: Policy, receipt: Arc<Receipt>) -> Self {
-        Self {
+        let mut lane = Self {
             id,
             generation: join.generation,
             rate: join.rate,
@@ -107,7 +152,16 @@ impl Lane {
             held: join.held.into_iter().collect(),
             work: BTreeMap::new(),
             receipt,
-        }
+            current: None,
+            device: join.device,
+            tried: BTreeSet::new(),
+            donors: BTreeMap::new(),
+            grounds_due: None,
+            kept: None,
+            monitor: Monitor::default(),
+        };
+        lane.recall(join.memory);
+        lane
     }
 
     pub(crate) const fn generation(&self) -> Generation {
@@ -126,10 +180,6 @@ impl Lane {
         &self.work
     }
 
-    pub(crate) fn into_work(self) -> BTreeMap<RequestId, Work> {
-        self.work
-    }
-
     /// Every number that no query may start for now.
     pub(crate) fn numbers_in_work(&self) -> BTreeSet<Speaker> {
         self.locked.union(&self.held).copied().collect()
@@ -137,6 +187,14 @@ impl Lane {
 
     pub(crate) fn scope(&self, voice: Voice) -> &Scope {
         self.scopes.get(usize::from(voice.scope)).expect("a voice's scope is interned when it is admitted")
+    }
+
+    /// A message came: which stream is current, and what is over by now.
+    pub(crate) fn handle_current(&mut self, scope: Scope, arrival: &Arrival) {
+        self.expire_hint(arrival.now);
+        if arrival.generation == self.generation {
+            self.current = Some(scope);
+        }
     }
 
     pub(crate) fn handle_offer(&mut self, offer: Offer, arrival: &Arrival, out: &mut Vec<Event>) {
@@ -155,7 +213,13 @@ impl Lane {
         let voice = self.admit(offer.speaker, &offer.scope)?;
         let record = self.voices.get_mut(&voice).expect("an admitted voice has a record");
         record.segment = Some(offer.segment.clone());
-        if record.identity.is_some() {
+        if arrival.ring.is_some_and(|ring| offer.window.overlap(ring).is_some()) {
+            record.observed = Some(arrival.now);
+        }
+        if self.monitor.handle_segment(voice, &offer.segment) {
+            out.push(Event::Collapsed { lane: self.id, speaker: voice.speaker });
+        }
+        if self.tell(voice, out) {
             return Ok(());
         }
         let undecided = self.undecided(voice);
@@ -169,12 +233,25 @@ impl Lane {
         queued
     }
 
+    /// Tells what a voice brought along, when it is first heard here. Says whether it has a name.
+    fn tell(&mut self, voice: Voice, out: &mut Vec<Event>) -> bool {
+        let record = self.voices.get_mut(&voice).expect("an admitted voice has a record");
+        let is_named = record.identity.is_some();
+        let was_told = std::mem::replace(&mut record.told, Told::Yes);
+        if was_told == Told::NotYet && record.status.is_some() {
+            let change = if is_named { Change::Identity } else { Change::StatusOnly };
+            let state = self.state(voice);
+            out.push(Event::Published { lane: self.id, generation: self.generation, state, change });
+        }
+        is_named
+    }
+
     /// What people decided is not asked of the model: no token is spent on it.
     fn undecided(&self, voice: Voice) -> Result<(), ExitReason> {
         match self.ruled(voice) {
             Ruled::Free => Ok(()),
             Ruled::Rejected => Err(ExitReason::Rejected),
-            Ruled::Named(_) | Ruled::Nobody | Ruled::Silenced => Err(ExitReason::ManualDecision),
+            Ruled::Named(..) | Ruled::Nobody | Ruled::Silenced => Err(ExitReason::ManualDecision),
         }
     }
 
@@ -224,7 +301,7 @@ impl Lane {
 
     fn needed(&self, voice: Voice) -> u64 {
         let have = self.voices.get(&voice).map_or(0, |record| record.evidence.surviving());
-        self.floors.needed(have)
+        if self.is_hinted(voice.speaker) { self.floors.needed_to_reconnect(have) } else { self.floors.needed(have) }
     }
 
     /// With nobody to compare with, nothing is dispatchable: slots wait for people, and no token is spent.

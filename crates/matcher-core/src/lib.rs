@@ -20,6 +20,8 @@
 
 pub mod arbitration;
 pub mod budget;
+mod collapse;
+mod continuity;
 mod embedding;
 mod event;
 pub mod evidence;
@@ -27,6 +29,7 @@ mod exit;
 mod ids;
 mod lane;
 mod limits;
+mod memory;
 pub mod policy;
 pub mod queue;
 pub mod receipt;
@@ -36,16 +39,18 @@ mod time;
 mod timeline;
 
 pub use budget::Budget;
+pub use continuity::{Device, Hint, Keepsake, Kept, Reconnect};
 pub use embedding::{BadVector, Centroid, Embedding};
 pub use event::{Batch, Change, Dispatch, Ending, Event, Identity, Join, Offer, Origin, Status, Target, VoiceState};
 pub use exit::{Cap, ExitReason};
 pub use ids::{Generation, LaneId, PersonId, RequestId, Scope, SegmentId, Speaker};
 pub use lane::Explanation;
 pub use limits::{Floors, Limits};
-pub use policy::{Gallery, Policy, Print, Role};
+pub use memory::{Carried, Carry, CarryReason, Donor, Ground, HandOver, Memory};
+pub use policy::{Gallery, Policy, Print, Role, Suggestions};
 pub use queue::SpeakerMatchQueue;
 pub use receipt::Receipt;
-pub use scheduler::{HandOver, JoinRefused, Over, Refusal, Scheduler};
+pub use scheduler::{JoinRefused, Over, Refusal, Scheduler};
 pub use span::{EmptySpan, Rate, Sample, Span, Spans};
 pub use time::Monotonic;
 pub use timeline::{BadTime, STRETCHES_MAX, Selection, Timeline};

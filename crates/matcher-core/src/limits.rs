@@ -30,6 +30,10 @@ pub struct Limits {
     pub clip_hard_minimum: Duration,
     /// Speech that a decision needs.
     pub evidence_floor: Duration,
+    /// Speech that an owner needs who was recognised on the same device moments ago.
+    pub reconnect_floor: Duration,
+    /// The least time between two routine keepsakes of the owner, and between two looks at what a reconnect rests on.
+    pub continuity_every: Duration,
     /// The most audio of one query: more adds cost and no certainty.
     pub query_max: Duration,
     /// From dispatch to settlement. A query that takes longer fails, and its place and number are free again.
@@ -54,6 +58,8 @@ impl Default for Limits {
             clip_minimum: Duration::from_secs(2),
             clip_hard_minimum: Duration::from_millis(500),
             evidence_floor: Duration::from_secs(5),
+            reconnect_floor: Duration::from_secs(2),
+            continuity_every: Duration::from_secs(30),
             query_max: Duration::from_secs(10),
             reservation_deadline: Duration::from_secs(5),
         }
@@ -71,6 +77,8 @@ pub struct Floors {
     pub clip_hard_minimum: u64,
     /// [`Limits::evidence_floor`].
     pub evidence: u64,
+    /// [`Limits::reconnect_floor`], and never more than the evidence floor.
+    pub reconnect: u64,
     /// [`Limits::query_max`].
     pub query_max: u64,
 }
@@ -89,6 +97,7 @@ impl Floors {
             window_minimum,
             clip_hard_minimum: rate.samples_in(limits.clip_hard_minimum).max(1),
             evidence,
+            reconnect: rate.samples_in(limits.reconnect_floor).min(evidence),
             query_max: rate.samples_in(limits.query_max),
         }
     }
@@ -96,6 +105,16 @@ impl Floors {
     /// The samples that a query needs now, when `have` samples of evidence will survive it.
     #[must_use]
     pub fn needed(&self, have: u64) -> u64 {
-        self.clip_minimum.min(self.evidence.saturating_sub(have)).max(self.clip_hard_minimum)
+        self.needed_for(self.evidence, have)
+    }
+
+    /// As [`Floors::needed`], for a reconnecting owner.
+    #[must_use]
+    pub fn needed_to_reconnect(&self, have: u64) -> u64 {
+        self.needed_for(self.reconnect, have)
+    }
+
+    fn needed_for(&self, floor: u64, have: u64) -> u64 {
+        self.clip_minimum.min(floor.saturating_sub(have)).max(self.clip_hard_minimum)
     }
 }

@@ -22,6 +22,26 @@ pub struct Policy {
     pub near_owner_bound: f64,
     /// Voices of different scopes below this are one voice.
     pub grouping: f64,
+    /// A reconnecting owner is as near as this to what was kept of them.
+    pub reconnect: f64,
+    /// Whether, and how, pinned people are suggested.
+    pub suggestions: Suggestions,
+    /// Candidate levels 3, 2 and 1 lie below these.
+    pub levels: [f64; 3],
+}
+
+/// When a pinned person is suggested whom the evidence does not quite name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Suggestions {
+    /// Never.
+    Off,
+    /// Inside one of two bands.
+    On {
+        /// From the threshold up to, not including, this, with the full margin.
+        bound: f64,
+        /// Below the threshold, with at least this much of the margin.
+        margin: f64,
+    },
 }
 
 /// Whether a person is the account's owner.
@@ -44,6 +64,8 @@ pub struct Print {
     pub role: Role,
     /// The voiceprint.
     pub embedding: Embedding,
+    /// Whether this person is expected, and suggested where the evidence nearly suffices.
+    pub is_pinned: bool,
 }
 
 /// The people a lane knows, in enrolment order. Shared by clone.
@@ -74,10 +96,16 @@ impl Gallery {
         self.0.get(index)
     }
 
+    /// The owner, if enrolled.
+    #[must_use]
+    pub fn owner(&self) -> Option<&Print> {
+        self.0.iter().find(|print| print.role == Role::Owner)
+    }
+
     /// Whether the owner is enrolled.
     #[must_use]
     pub fn has_owner(&self) -> bool {
-        self.0.iter().any(|print| print.role == Role::Owner)
+        self.owner().is_some()
     }
 
     /// The distance of `centroid` to each person of the same vector size; others are ignored.
@@ -169,6 +197,23 @@ impl Policy {
                 best.role == Role::Owner && self.threshold <= best.distance && best.distance < self.near_miss_bound
             })
             && decision.gap() >= self.margin
+    }
+
+    /// The pinned person whom a decision that nobody contends nearly named.
+    #[must_use]
+    pub fn suggestion<'a>(&self, decision: &Decision, gallery: &'a Gallery) -> Option<&'a Print> {
+        let Suggestions::On { bound, margin } = self.suggestions else { return None };
+        let best = decision.best.filter(|_| decision.verdict == Verdict::Nobody)?;
+        let print = gallery.at(best.index).filter(|print| print.is_pinned && print.role == Role::Person)?;
+        let is_far = self.threshold <= best.distance && best.distance < bound && decision.gap() >= self.margin;
+        let is_close_call = best.distance < self.threshold && (margin..self.margin).contains(&decision.gap());
+        (is_far || is_close_call).then_some(print)
+    }
+
+    /// How good a candidate at this distance is: 3 (near) to 1 (far), 0 beyond.
+    #[must_use]
+    pub fn level(&self, distance: f64) -> u8 {
+        self.levels.iter().map(|bound| u8::from(distance < *bound)).sum()
     }
 
     /// Whether a voice that got no name came close enough to the owner to be examined before others. One that claims the

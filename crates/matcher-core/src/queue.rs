@@ -306,6 +306,12 @@ impl SpeakerMatchQueue {
         entry.covered.insert_all(&taken);
     }
 
+    /// Ranges of an admitted voice that queries have used elsewhere.
+    pub fn handle_covered(&mut self, voice: Voice, covered: &Spans) {
+        let entry = self.entries.get_mut(&voice).expect("a voice is admitted before it is covered");
+        entry.covered.insert_all(covered);
+    }
+
     /// Undoes [`SpeakerMatchQueue::take`] for a dispatch that never arrived: the slot keeps its age. When the queue
     /// filled up meanwhile, only the ranges come back.
     pub fn put_back(&mut self, voice: Voice, slot: Slot) {

@@ -14,6 +14,9 @@ use crate::policy::Role;
 /// decided before stays.
 pub const ENTRIES_MAX: usize = 4096;
 
+/// The number of the assistant's own questions: it is nobody's voice, and never carried.
+const RESERVED: Speaker = Speaker(99);
+
 /// A voice as a receipt names it: by number and provider stream, for a number means nothing in another stream.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VoiceName {
@@ -62,6 +65,16 @@ impl Ruling {
     }
 }
 
+/// Where a decision was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Source {
+    /// In this conversation.
+    #[default]
+    Here,
+    /// In the conversation before, on the same provider stream; a rollover brought it along.
+    Carried,
+}
+
 /// A ruling and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -69,6 +82,8 @@ pub struct Entry {
     pub generation: u64,
     /// What was decided.
     pub ruling: Ruling,
+    /// Where.
+    pub source: Source,
 }
 
 /// How far a segment's entry reaches.
@@ -124,11 +139,19 @@ pub enum Standing {
     /// It is not who it seems, and takes no part in arbitration.
     Rejected,
     /// It is this person.
-    Named(Named),
+    Named(Named, Source),
     /// It is nobody who has a name here.
     Nobody,
     /// Somebody decided about a part of it: its evidence changes nothing any more.
     Silenced,
+}
+
+impl Standing {
+    /// Whether nobody decided anything.
+    #[must_use]
+    pub const fn is_free(&self) -> bool {
+        matches!(self, Self::Free)
+    }
 }
 
 /// See the module's text.
@@ -185,7 +208,8 @@ impl Receipt {
         }
 
         self.generation += 1;
-        let entry = Entry { generation: self.generation, ruling: correction.ruling.clone() };
+        let (ruling, source) = (correction.ruling.clone(), Source::Here);
+        let entry = Entry { generation: self.generation, ruling, source };
         match &correction.subject {
             Subject::Voice => {
                 self.voices.insert(correction.voice.clone(), entry);
@@ -214,12 +238,53 @@ impl Receipt {
         match (newest(true), newest(false)) {
             (None, None) => Standing::Free,
             (Some(rejected), decided) if decided.is_none_or(|decided| rejected >= decided) => Standing::Rejected,
-            (_, decided) => match wide.filter(|entry| Some(entry.generation) == decided).map(|entry| &entry.ruling) {
-                Some(Ruling::Is(named)) => Standing::Named(named.clone()),
-                Some(Ruling::IsNobody) => Standing::Nobody,
-                Some(Ruling::Not(_)) | None => Standing::Silenced,
+            (_, decided) => match wide.filter(|entry| Some(entry.generation) == decided) {
+                Some(Entry { ruling: Ruling::Is(named), source, .. }) => Standing::Named(named.clone(), *source),
+                Some(Entry { ruling: Ruling::IsNobody, .. }) => Standing::Nobody,
+                Some(Entry { ruling: Ruling::Not(_), .. }) | None => Standing::Silenced,
             },
         }
+    }
+
+    /// The names that a rollover takes along on a provider stream: of each voice the newest decision, when it names one
+    /// person and no rejection is as new. A name for a single segment is not its voice's.
+    #[must_use]
+    pub fn portable(&self, scope: &Scope) -> BTreeMap<VoiceName, Named> {
+        let wide = self.voices.iter().map(|(voice, entry)| (voice, entry));
+        let of_segments = self.segments.values().filter(|held| held.reach == Reach::Voice);
+        let mut newest: BTreeMap<&VoiceName, Vec<&Entry>> = BTreeMap::new();
+        for (voice, entry) in wide.chain(of_segments.map(|held| (&held.voice, &held.entry))) {
+            let held = newest.entry(voice).or_default();
+            if held.first().is_none_or(|known| known.generation < entry.generation) {
+                held.clear();
+            }
+            if held.first().is_none_or(|known| known.generation == entry.generation) {
+                held.push(entry);
+            }
+        }
+        let on_scope = newest.into_iter().filter(|(voice, _)| voice.scope == *scope && voice.speaker != RESERVED);
+        on_scope.filter_map(|(voice, entries)| Some((voice.clone(), one_name(&entries)?.clone()))).collect()
+    }
+
+    /// Takes the names of the conversation before, as one edit; what is decided here already stays.
+    ///
+    /// # Errors
+    /// When the receipt is full; nothing is changed then.
+    pub fn carry(&mut self, names: &BTreeMap<VoiceName, Named>) -> Result<(), Full> {
+        let news: Vec<_> = names.iter().filter(|(voice, _)| self.standing(voice) == Standing::Free).collect();
+        if news.is_empty() {
+            return Ok(());
+        }
+        if self.voices.len() + self.segments.len() + news.len() > ENTRIES_MAX {
+            return Err(Full);
+        }
+
+        self.generation += 1;
+        for (voice, named) in news {
+            let ruling = Ruling::Is(named.clone());
+            self.voices.insert(voice.clone(), Entry { generation: self.generation, ruling, source: Source::Carried });
+        }
+        Ok(())
     }
 
     /// Whether a person said who the owner is, of a voice or of a single segment: then no evidence may say it.
@@ -239,6 +304,16 @@ impl Receipt {
         let wide = self.voices.get(voice);
         own.into_iter().chain(wide).max_by_key(|entry| (entry.generation, entry.ruling.is_rejection()))
     }
+}
+
+/// The one person that decisions of one moment name, if they agree.
+fn one_name<'a>(entries: &[&'a Entry]) -> Option<&'a Named> {
+    let names = |entry: &&'a Entry| match &entry.ruling {
+        Ruling::Is(named) => Some(named),
+        Ruling::IsNobody | Ruling::Not(_) => None,
+    };
+    let first = entries.first().and_then(names)?;
+    entries.iter().all(|entry| names(entry).is_some_and(|named| named.person == first.person)).then_some(first)
 }
 
 #[cfg(test)]
@@ -275,7 +350,9 @@ mod tests {
     fn a_voice_that_is_named_after_it_was_rejected_is_named() {
         let p1 = named("p1", Role::Person);
         let receipt = receipt(&[(4, Subject::Voice, Ruling::Not(Rejection::NotMe)), (4, Subject::Voice, p1)]);
-        assert!(matches!(receipt.standing(&voice(4)), Standing::Named(named) if named.person.as_str() == "p1"));
+        assert!(
+            matches!(receipt.standing(&voice(4)), Standing::Named(named, Source::Here) if named.person.as_str() == "p1")
+        );
         assert_eq!(receipt.standing(&voice(5)), Standing::Free);
         assert_eq!(receipt.generation(), 2);
     }

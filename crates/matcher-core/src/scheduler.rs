@@ -2,7 +2,8 @@
 //!
 //! A plain state machine. Four kinds of methods: getters; `handle_*` takes an event in and pushes what follows from it
 //! to `out`; [`Scheduler::poll_dispatch`] gives the next query when the pool grants a turn; [`Scheduler::poll_timeout`]
-//! says when [`Scheduler::handle_timeout`] wants to be called. The law: mutate, then drain, then mutate.
+//! says when [`Scheduler::handle_timeout`] wants to be called. The law: mutate, then drain (events, then
+//! [`Scheduler::poll_grounds`] and [`Scheduler::poll_keepsake`] until they are empty), then mutate.
 //!
 //! It holds no budget: the lane's socket reserves, in one step with picking the audio, and answers with
 //! [`Scheduler::handle_reserved`] or [`Scheduler::handle_refused`].
@@ -10,24 +11,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::continuity::Keepsake;
 use crate::embedding::Embedding;
 use crate::event::{Batch, Dispatch, Event, Join, VoiceState};
 use crate::exit::{Cap, ExitReason};
 use crate::ids::{Generation, LaneId, RequestId, SegmentId, Speaker};
 use crate::lane::{Arrival, Explanation, Lane};
 use crate::limits::Limits;
+use crate::memory::{Carry, Donor, HandOver};
 use crate::policy::{Gallery, Policy};
 use crate::queue::SpeakerMatchQueue;
 use crate::receipt::Receipt;
 use crate::span::Spans;
 use crate::time::Monotonic;
-
-/// What a lane takes along when it leaves a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HandOver {
-    /// Numbers whose query is still in work; [`Event::Released`] follows for each.
-    pub held: Vec<Speaker>,
-}
 
 /// Why a lane could not join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -186,17 +182,50 @@ impl Scheduler {
             out.push(stale(lane, voice.speaker, slot.segment.clone()));
         }
         let held = gone.numbers_in_work().into_iter().collect();
-        for (request, work) in gone.into_work() {
+        let (memory, work) = gone.leave();
+        for (request, work) in work {
             let orphan = Orphan { lane, speaker: work.voice.speaker, segment: work.segment, deadline: work.deadline };
             self.orphans.insert(request, orphan);
         }
-        HandOver { held }
+        HandOver { held, memory }
+    }
+
+    /// What a rollover brings, after [`Scheduler::handle_receipt`] with what people decided and
+    /// [`Scheduler::handle_donor`] for each of [`crate::Memory::grounds`]. Answers the attempts that go on.
+    pub fn handle_carried(&mut self, lane: LaneId, carry: Carry, out: &mut Vec<Event>) -> Vec<(Speaker, u32)> {
+        self.lanes.get_mut(&lane).map(|lane| lane.handle_carried(carry, out)).unwrap_or_default()
+    }
+
+    /// Other conversations whose word a verdict of this lane may need: they are asked in the same reading as the receipt.
+    #[must_use]
+    pub fn donors(&self, lane: LaneId) -> Vec<Arc<str>> {
+        self.lanes.get(&lane).map(Lane::donors).unwrap_or_default()
+    }
+
+    /// What people decided in another conversation.
+    pub fn handle_donor(&mut self, lane: LaneId, conversation: Arc<str>, word: Donor, out: &mut Vec<Event>) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.handle_donor(conversation, word, out);
+        }
+    }
+
+    /// A lane whose names rest on other conversations' words, and those words, when they are to be heard again.
+    pub fn poll_grounds(&mut self, now: Monotonic) -> Option<(LaneId, Vec<Arc<str>>)> {
+        self.lanes.iter_mut().find_map(|(id, lane)| Some((*id, lane.poll_grounds(now)?)))
+    }
+
+    /// What is to become of what a device keeps of its owner.
+    pub fn poll_keepsake(&mut self, now: Monotonic) -> Option<(LaneId, Keepsake)> {
+        self.lanes.iter_mut().find_map(|(id, lane)| Some((*id, lane.poll_keepsake(now)?)))
     }
 
     /// A message of segments. Dispatch only after it, and after any other message that waits.
     pub fn handle_batch(&mut self, lane: LaneId, batch: Batch, now: Monotonic, out: &mut Vec<Event>) {
-        let Batch { generation, ring, offers } = batch;
+        let Batch { generation, scope, ring, offers } = batch;
         let arrival = Arrival { generation, ring, now };
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.handle_current(scope, &arrival);
+        }
         for offer in offers {
             match self.lanes.get_mut(&lane) {
                 Some(lane) => lane.handle_offer(offer, &arrival, out),
@@ -308,11 +337,12 @@ impl Scheduler {
         }
     }
 
-    /// When [`Scheduler::handle_timeout`] next has something to do.
+    /// When [`Scheduler::handle_timeout`] or one of the polls next has something that no other event brings.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Monotonic> {
         let work = self.lanes.values().flat_map(|lane| lane.work().values().map(|work| work.deadline));
-        work.chain(self.orphans.values().map(|orphan| orphan.deadline)).min()
+        let continuity = self.lanes.values().filter_map(Lane::poll_timeout);
+        work.chain(continuity).chain(self.orphans.values().map(|orphan| orphan.deadline)).min()
     }
 
     /// Ends every query whose deadline has passed: its place and its number are free, its worker may still run.

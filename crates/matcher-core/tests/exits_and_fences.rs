@@ -173,13 +173,7 @@ fn slots_of_a_lane_that_leaves_exit_as_stale() {
 #[test]
 fn a_ninth_lane_and_a_lane_that_is_here_are_refused() {
     let mut scheduler = matcher_core::Scheduler::new(Limits::default(), policy());
-    let join = || matcher_core::Join {
-        generation: Generation(1),
-        rate: rate(),
-        gallery: gallery(),
-        attempts: std::collections::BTreeMap::new(),
-        held: Vec::new(),
-    };
+    let join = || matcher_core::Join::new(Generation(1), rate(), gallery());
     for id in 1..=8 {
         assert_eq!(scheduler.handle_joined(matcher_core::LaneId(id), join()), Ok(()));
     }

@@ -19,7 +19,7 @@ use crate::labels::{Cap, Decision, ExitReason, Outcome, Settled, Target, Violati
 use crate::levels::Level;
 
 /// What the names of all accounting counters begin with. Dashboards of the system we start from rely on it.
-pub(crate) const PREFIX: &str = "omi_speaker_id_";
+const PREFIX: &str = "omi_speaker_id_";
 
 /// Whether a denial is the first of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,9 @@ mod page;
 pub(crate) use negotiate::negotiate;
 pub(crate) use page::page;
 
+/// Counters whose names begin so come with `_created`: dashboards of the system we start from rely on it.
+const WITH_CREATED: &str = "omi_";
+
 /// An exposition format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {

@@ -108,6 +108,64 @@ labels! {
 }
 
 labels! {
+    /// Why a new conversation on the same socket knows a voice from the old one.
+    Carried {
+        /// A person had decided about the voice.
+        Manual => "manual",
+        /// Its evidence went over and was accepted again.
+        Automatic => "automatic",
+        /// It does not: the voice is examined anew.
+        None => "none",
+    }
+}
+
+labels! {
+    /// A step of recognising the owner after a reconnect. Only these pairs of outcome and reason exist as series; the text
+    /// of a value is its reason.
+    Reconnect {
+        /// A socket asked for what its device had left behind.
+        Attempted => "lookup",
+        /// The owner was recognised after the short evidence.
+        Accepted => "accepted",
+        /// The client named no device.
+        NoDevice => "no_device",
+        /// Nothing had been left behind.
+        Absent => "absent",
+        /// What had been left behind could not be read.
+        Corrupt => "corrupt",
+        /// The store could not be asked, or not in time.
+        Unavailable => "unavailable",
+        /// It was too old, or made with another voiceprint of the owner.
+        ExpiredOrProfile => "expired_or_profile",
+        /// People's decisions about the old conversation forbid it, or have changed since.
+        DonorAuthority => "donor_authority",
+        /// The voice is too far from the owner or from the voice before.
+        Acoustic => "acoustic",
+        /// Another voice has the better claim to the owner.
+        Arbitration => "arbitration",
+    }
+}
+
+impl Reconnect {
+    /// The outcome that this step is counted under.
+    #[must_use]
+    pub const fn outcome(self) -> &'static str {
+        match self {
+            Self::Attempted => "attempted",
+            Self::Accepted => "accepted",
+            Self::NoDevice
+            | Self::Absent
+            | Self::Corrupt
+            | Self::Unavailable
+            | Self::ExpiredOrProfile
+            | Self::DonorAuthority
+            | Self::Acoustic
+            | Self::Arbitration => "rejected",
+        }
+    }
+}
+
+labels! {
     /// Why a query brought no voiceprint.
     FailureKind {
         /// The clip could not be turned into features.

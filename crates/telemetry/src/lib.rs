@@ -17,6 +17,7 @@
 mod accounts;
 pub mod capture;
 mod encode;
+mod identity;
 pub mod labels;
 mod levels;
 mod logs;
@@ -27,7 +28,9 @@ mod record;
 mod scrape;
 
 pub use accounts::{Accounts, Books, Denial, Incidence};
-pub use labels::{Cap, Decision, ExitReason, FailureKind, Outcome, Refusal, Settled, Target, Violation};
+pub use labels::{
+    Cap, Carried, Decision, ExitReason, FailureKind, Outcome, Reconnect, Refusal, Settled, Target, Violation,
+};
 pub use levels::{Ages, Level, Levels, Share, Watch};
 pub use logs::{DEFAULT_FILTER, Format, LogsError, init_logs};
 pub use metrics::Metrics;

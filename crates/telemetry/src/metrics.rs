@@ -1,6 +1,8 @@
-//! Rollcall's own instruments, all with the prefix `rollcall_`: latencies, failures, refusals, levels, process and build.
+//! Rollcall's own instruments, all with the prefix `rollcall_`: latencies, failures, refusals, levels, process and build;
+//! and the one handle to everything that needs no lock.
 //!
-//! Does not own the accounting counters (see `accounts`), nor what the levels mean (see `levels`).
+//! Does not own the accounting counters (see `accounts`), those of identity over time (see `identity`), nor what the
+//! levels mean (see `levels`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,7 +10,8 @@ use std::time::{Duration, Instant};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
-use crate::labels::{FailureKind, Refusal, Violation};
+use crate::identity::Identity;
+use crate::labels::{Carried, FailureKind, Reconnect, Refusal, Target, Violation};
 use crate::levels::Levels;
 use crate::process::Process;
 
@@ -68,6 +71,7 @@ struct Instruments {
     refusals: Counter<u64>,
     evicted: Counter<f64>,
     violations: Counter<u64>,
+    identity: Identity,
     /// A handful, registered when the service starts.
     before_scrape: Mutex<Vec<BeforeScrape>>,
 }
@@ -89,6 +93,7 @@ impl Metrics {
                 .with_description("Speech that left a voice's range list unexamined, because newer speech came.")
                 .build(),
             violations: counter("rollcall_invariant_violations", "Broken invariants: bugs. 0 in a healthy process."),
+            identity: Identity::new(meter),
             before_scrape: Mutex::default(),
         };
         instruments.create_series();
@@ -138,6 +143,21 @@ impl Metrics {
         if seconds.is_finite() && seconds > 0.0 {
             self.0.evicted.add(seconds, &[]);
         }
+    }
+
+    /// A conversation rolled over: one voice that the old one had named, and what carried its name into the new one.
+    pub fn rolled_over(&self, carried: Carried, target: Target) {
+        self.0.identity.rollover(carried, target, 1);
+    }
+
+    /// A step of recognising the owner after a reconnect.
+    pub fn reconnect(&self, step: Reconnect) {
+        self.0.identity.reconnect(step, 1);
+    }
+
+    /// A provider seems to put several people under one number. Once a run.
+    pub fn collapsed(&self) {
+        self.0.identity.collapse(1);
     }
 
     /// An invariant is broken.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use telemetry::{
-    Accounts, Cap, Decision, Denial, ExitReason, FailureKind, Incidence, Outcome, Refusal, Settled, Target, Telemetry,
-    Violation,
+    Accounts, Cap, Carried, Decision, Denial, ExitReason, FailureKind, Incidence, Outcome, Reconnect, Refusal, Settled,
+    Target, Telemetry, Violation,
 };
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
@@ -46,8 +46,31 @@ fn every_accounting_series_is_at_0_with_its_created_before_any_traffic() {
         let created = page.value(&format!("omi_speaker_id_{counter}_created{labels}"));
         assert!((before - 0.001..=after).contains(&created), "{counter} was created at {created}");
     }
-    let accounting = page.0.keys().filter(|series| series.starts_with("omi_")).count();
+    let accounting = page.0.keys().filter(|series| series.starts_with("omi_speaker_id_")).count();
     assert_eq!(accounting, 2 * series.len(), "nothing else carries the accounting prefix");
+}
+
+#[test]
+fn every_series_of_identity_over_time_is_at_0_with_its_created_before_any_traffic() {
+    let before = unix_seconds();
+    let page = scrape(&start());
+    let after = unix_seconds();
+    let mut series = vec![("live_speaker_collapse", String::new())];
+    for carried in ["manual", "automatic", "none"] {
+        for target in ["owner", "person"] {
+            series.push(("live_speaker_rollover", format!("{{carried=\"{carried}\",target=\"{target}\"}}")));
+        }
+    }
+    for (outcome, reason) in RECONNECTS {
+        series.push(("owner_reconnect", format!("{{outcome=\"{outcome}\",reason=\"{reason}\"}}")));
+    }
+    for (counter, labels) in &series {
+        assert_eq!(page.value(&format!("omi_{counter}_total{labels}")), 0.0);
+        let created = page.value(&format!("omi_{counter}_created{labels}"));
+        assert!((before - 0.001..=after).contains(&created), "{counter} was created at {created}");
+    }
+    let found = page.0.keys().filter(|series| series.starts_with("omi_") && !series.starts_with("omi_speaker_id_"));
+    assert_eq!(found.count(), 2 * series.len(), "only pairs that mean something exist");
 }
 
 #[test]
@@ -75,7 +98,7 @@ fn every_own_series_with_a_closed_label_set_and_every_histogram_is_there_before_
 fn no_label_is_an_id() {
     let telemetry = start();
     book_one_of_each(&telemetry);
-    let allowed = ["cap", "outcome", "reason", "target", "decision", "kind", "version", "le"];
+    let allowed = ["cap", "outcome", "reason", "target", "decision", "kind", "carried", "version", "le"];
     for series in scrape(&telemetry).0.keys() {
         let labels = series.split_once('{').map_or("", |(_, labels)| labels.trim_end_matches('}'));
         for label in labels.split(',').filter(|label| !label.is_empty()) {
@@ -103,6 +126,12 @@ fn what_is_booked_is_what_is_scraped() {
         ("omi_speaker_id_match_exits_total{reason=\"embedding_budget\"}", 3.0),
         ("omi_speaker_id_match_exits_total{reason=\"no_pcm\"}", 1.0),
         ("omi_speaker_id_live_decisions_total{decision=\"ambiguous\",target=\"owner\"}", 1.0),
+        ("omi_live_speaker_rollover_total{carried=\"automatic\",target=\"owner\"}", 1.0),
+        ("omi_live_speaker_rollover_total{carried=\"none\",target=\"owner\"}", 0.0),
+        ("omi_owner_reconnect_total{outcome=\"attempted\",reason=\"lookup\"}", 1.0),
+        ("omi_owner_reconnect_total{outcome=\"rejected\",reason=\"donor_authority\"}", 1.0),
+        ("omi_owner_reconnect_total{outcome=\"accepted\",reason=\"accepted\"}", 0.0),
+        ("omi_live_speaker_collapse_total", 1.0),
         ("rollcall_verdict_seconds_bucket{le=\"0.05\"}", 0.0),
         ("rollcall_verdict_seconds_bucket{le=\"0.1\"}", 1.0),
         ("rollcall_verdict_seconds_sum", 0.06),
@@ -220,6 +249,20 @@ const REASONS: [&str; 12] = [
     "authority_unavailable",
 ];
 
+/// Outcome and reason of every step of a reconnect, written out for the same reason.
+const RECONNECTS: [(&str, &str); 10] = [
+    ("attempted", "lookup"),
+    ("accepted", "accepted"),
+    ("rejected", "no_device"),
+    ("rejected", "absent"),
+    ("rejected", "corrupt"),
+    ("rejected", "unavailable"),
+    ("rejected", "expired_or_profile"),
+    ("rejected", "donor_authority"),
+    ("rejected", "acoustic"),
+    ("rejected", "arbitration"),
+];
+
 fn start() -> Telemetry {
     Telemetry::start("1.2.3").unwrap()
 }
@@ -247,6 +290,10 @@ fn book_one_of_each(telemetry: &Telemetry) {
     metrics.extracted(Duration::from_millis(140));
     metrics.extraction_failed(FailureKind::WorkerPanicked);
     metrics.refused(Refusal::TooLarge);
+    metrics.rolled_over(Carried::Automatic, Target::Owner);
+    metrics.reconnect(Reconnect::Attempted);
+    metrics.reconnect(Reconnect::DonorAuthority);
+    metrics.collapsed();
     for seconds in [1.5, -2.0, f64::NAN, f64::INFINITY] {
         metrics.range_evicted(seconds);
     }

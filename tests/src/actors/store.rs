@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gateway::store::{Person, PersonChange, Sample, SampleFeatures, SqliteStore, Store, StoreError};
+use gateway::store::{
+    CapsuleWrite, ConversationRecord, DeviceKey, Filed, History, Page, Person, PersonChange, Sample, SampleFeatures,
+    SqliteStore, Store, StoreError,
+};
 use matcher_core::Receipt;
 
 use crate::directory::Directory;
@@ -19,7 +22,8 @@ impl TestStore {
         let directory = Directory::new();
         let store = SqliteStore::open(&directory.file("store")).expect("a fresh store");
         for (id, name, is_owner) in [("user", "User", true), ("p1", "Sarah", false)] {
-            let person = PersonChange { name: Some(name.to_owned()), is_owner: Some(is_owner) };
+            let person =
+                PersonChange { name: Some(name.to_owned()), is_owner: Some(is_owner), ..PersonChange::default() };
             store.create_person(id, &person, 0).expect("a fresh store takes people");
         }
         Self { store, fails: AtomicBool::new(false), _directory: directory }
@@ -82,6 +86,49 @@ impl Store for TestStore {
     fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
         self.check(conversation)?;
         self.store.save_receipt(conversation, receipt)
+    }
+
+    fn receipts(&self, conversations: &[&str]) -> Result<Vec<Filed>, StoreError> {
+        conversations.iter().try_for_each(|conversation| self.check(conversation))?;
+        self.store.receipts(conversations)
+    }
+
+    fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.store.open_conversation(conversation, now_ms)
+    }
+
+    fn record(&self, conversation: &str, page: &Page, now_ms: i64) -> Result<(), StoreError> {
+        self.store.record(conversation, page, now_ms)
+    }
+
+    fn history(&self, conversation: &str) -> Result<Option<History>, StoreError> {
+        self.store.history(conversation)
+    }
+
+    fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError> {
+        self.store.conversations(limit)
+    }
+
+    fn delete_conversation(&self, conversation: &str, now_ms: i64) -> Result<bool, StoreError> {
+        self.store.delete_conversation(conversation, now_ms)
+    }
+
+    fn forget(&self, before_ms: i64, now_ms: i64) -> Result<u64, StoreError> {
+        self.store.forget(before_ms, now_ms)
+    }
+
+    fn take_capsule(&self, device: DeviceKey, token: &str, now_ms: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.take_capsule(device, token, now_ms)
+    }
+
+    fn keep_capsule(
+        &self,
+        device: DeviceKey,
+        turn: (&str, u64),
+        body: Option<&[u8]>,
+        now_ms: i64,
+    ) -> Result<CapsuleWrite, StoreError> {
+        self.store.keep_capsule(device, turn, body, now_ms)
     }
 
     fn size_bytes(&self) -> u64 {

@@ -77,14 +77,14 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub fn put_person(&self, id: &str, change: &PersonChange) -> Result<bool, CliError> {
-        let body = json!({"id": id, "name": change.name, "owner": change.is_owner});
+        let body = json!({"id": id, "name": change.name, "owner": change.is_owner, "is_pinned": change.is_pinned});
         let request = self.agent.post(self.url("/v1/people")).content_type("application/json");
         let answer = self.answer(request.send(body.to_string()))?;
         if answer.json.get("code").and_then(Value::as_str) != Some("person_exists") {
             return self.accepted(answer).map(|_| true);
         }
         if *change != PersonChange::default() {
-            let body = json!({"name": change.name, "owner": change.is_owner});
+            let body = json!({"name": change.name, "owner": change.is_owner, "is_pinned": change.is_pinned});
             let request = self.agent.patch(self.person_url(id)).content_type("application/json");
             let answer = self.answer(request.send(body.to_string()))?;
             self.accepted(answer)?;

@@ -23,6 +23,10 @@ pub(super) struct Args {
     /// This person is the owner
     #[arg(long)]
     owner: bool,
+    /// Pin this person: suggest them where a voice comes close to them and does not suffice for a name (see `suggestions`
+    /// in the configuration). Left out, an earlier pin stays
+    #[arg(long)]
+    pin: bool,
     /// Take samples that do not sound like the earlier ones
     #[arg(long)]
     force: bool,
@@ -67,7 +71,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
 
 impl Args {
     fn change(&self) -> PersonChange {
-        PersonChange { name: self.name.clone(), is_owner: self.owner.then_some(true) }
+        PersonChange {
+            name: self.name.clone(),
+            is_owner: self.owner.then_some(true),
+            is_pinned: self.pin.then_some(true),
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl Place {
         match self {
             Self::Server(client) => client.delete_person(id),
             Self::Store(people) => {
-                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
                 let runtime =
                     runtime.map_err(|error| CliError::failed(format!("cannot start the runtime: {error}")))?;
                 Ok(runtime.block_on(people.delete(id))?)
@@ -129,9 +129,10 @@ fn listed(people: &[Value], json: bool) -> String {
 
 fn line(person: &Value) -> String {
     let text = |field| person.get(field).and_then(Value::as_str).unwrap_or_default();
-    let owner = if person.get("owner").and_then(Value::as_bool) == Some(true) { ", owner" } else { "" };
+    let mark = |field, mark| if person.get(field).and_then(Value::as_bool) == Some(true) { mark } else { "" };
+    let (owner, pinned) = (mark("owner", ", owner"), mark("is_pinned", ", pinned"));
     let samples = person.get("samples").and_then(Value::as_u64).unwrap_or_default();
     let seconds = person.get("seconds_of_speech").and_then(Value::as_f64).unwrap_or_default();
     let note = person.get("note").and_then(Value::as_str).map(|note| format!("; {note}")).unwrap_or_default();
-    format!("{}\t{}{owner}\t{samples} samples, {seconds:.1} s of speech{note}\n", text("id"), text("name"))
+    format!("{}\t{}{owner}{pinned}\t{samples} samples, {seconds:.1} s of speech{note}\n", text("id"), text("name"))
 }

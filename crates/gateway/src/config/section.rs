@@ -5,6 +5,8 @@
 
 use std::fmt::{self, Write as _};
 
+use super::switch::Switch;
+
 /// What is wrong with a setting, and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {trouble}")]
@@ -60,6 +62,16 @@ impl Setting for String {
 
     fn literal(&self) -> Option<String> {
         Some(format!("{self:?}"))
+    }
+}
+
+impl Setting for Switch {
+    fn number(&self) -> Option<f64> {
+        None
+    }
+
+    fn literal(&self) -> Option<String> {
+        Some(self.is_on().to_string())
     }
 }
 

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use gpu_worker::Manifest;
 
 use super::section::section;
+use super::switch::Switch;
 
 section! {
     /// Where the service listens and keeps its data.
@@ -66,18 +67,43 @@ section! {
         query_seconds_max: f64 = 10.0, 1 to 30;
         /// Voices of one recording. A provider that invents speakers without end is stopped here.
         voices: u32 = 128, 1 to 4096;
+        /// Whether pinned people are suggested where a voice comes close to them and does not suffice for a name: true or false.
+        /// Off, because a suggestion shows a name that the evidence does not carry.
+        suggestions: Switch = Switch::Off;
+        /// Seconds of new speech after which an owner who reconnected may be recognised, if all else agrees. One clip: less
+        /// speech spreads the distances too far, and the full evidence follows anyway.
+        reconnect_evidence_seconds: f64 = 2.0, 0.5 to 10;
+        /// Seconds for which what a socket left behind serves the next one of its device. Long enough to walk out of a dead
+        /// spot, short enough that the same person still holds the device.
+        reconnect_within_seconds: u32 = 120, 1 to 3600;
+        /// Seconds between two writes of what a reconnect needs, while the owner speaks. A quarter of the time it serves, so
+        /// that it is fresh when the socket drops, and one write in many clips.
+        continuity_every_seconds: u32 = 30, 1 to 3600;
         /// Cosine distance below which a voice is a person. Left out, the model's manifest says it.
         threshold: Option<f64> = None, 0.0 to 2.0, example "0.55";
         /// How much farther the next person must be. Left out, the model's manifest says it.
         margin: Option<f64> = None, 0.0 to 2.0, example "0.10";
         /// Distance up to which the owner is a near miss. Left out, the model's manifest says it.
         near_miss_bound: Option<f64> = None, 0.0 to 2.0, example "0.65";
+        /// Distance up to which a pinned person is suggested. Left out, the model's manifest says it.
+        suggestion_bound: Option<f64> = None, 0.0 to 2.0, example "0.60";
+        /// How much farther the next person must be for a suggestion below the threshold. Left out, from the manifest.
+        suggestion_margin: Option<f64> = None, 0.0 to 2.0, example "0.06";
         /// Distance up to which a rejected voice may yet be the owner, and is examined earlier. Left out, from the manifest.
         near_owner_bound: Option<f64> = None, 0.0 to 2.0, example "0.65";
         /// Distance below which two voices of different provider streams are one. Left out, from the manifest.
         grouping: Option<f64> = None, 0.0 to 2.0, example "0.50";
         /// Distance below which a reconnecting owner is recognised after two seconds. Left out, from the manifest.
         reconnect: Option<f64> = None, 0.0 to 2.0, example "0.45";
+    }
+}
+
+section! {
+    /// What is kept of conversations that are over: who spoke when, and what people decided. Never audio or what was said.
+    History {
+        /// Days without news after which a conversation and its corrections are removed; 0 keeps them for ever. A quarter of
+        /// a year covers going back to a meeting, and no more of who met whom than that.
+        keep_days: u32 = 90, 0 to 3650;
     }
 }
 
@@ -136,6 +162,8 @@ impl Matching {
             (self.threshold, &mut manifest.threshold),
             (self.margin, &mut manifest.margin),
             (self.near_miss_bound, &mut manifest.near_miss_bound),
+            (self.suggestion_bound, &mut manifest.suggestion_bound),
+            (self.suggestion_margin, &mut manifest.suggestion_margin),
             (self.near_owner_bound, &mut manifest.near_owner_bound),
             (self.grouping, &mut manifest.grouping),
             (self.reconnect, &mut manifest.reconnect),

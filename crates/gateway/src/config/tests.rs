@@ -67,6 +67,23 @@ fn values_are_read_by_the_type_of_their_field() {
 }
 
 #[test]
+fn a_switch_is_on_only_when_it_says_true() {
+    let from_variable = |text| load(&[("ROLLCALL_MATCHING__SUGGESTIONS", text)], &[]).unwrap().matching.suggestions;
+    for on in ["true", "TRUE ", " True\t"] {
+        assert!(from_variable(on).is_on(), "{on:?}");
+    }
+    for off in ["1", "on", "yes", "false", "", "true!", "1.0", "nan", "[true]", "2026-01-01"] {
+        assert!(!from_variable(off).is_on(), "{off:?}");
+    }
+    assert!(load(&[], &["matching.suggestions=true"]).unwrap().matching.suggestions.is_on());
+    for (literal, on) in [("true", true), ("\"TRUE \"", true), ("false", false), ("1", false), ("\"1\"", false)] {
+        let config = load_file(&format!("[matching]\nsuggestions = {literal}\n")).unwrap();
+        assert_eq!(config.matching.suggestions.is_on(), on, "{literal}");
+    }
+    assert!(!Config::default().matching.suggestions.is_on());
+}
+
+#[test]
 fn variables_that_are_not_fields_are_left_alone() {
     assert_eq!(load(&[("ROLLCALL_HOME", "/srv"), ("PATH", "/bin")], &[]).unwrap(), Config::default());
 }
@@ -81,6 +98,9 @@ fn a_wrong_source_is_named_with_what_was_expected() {
         (&[], &["voice_attempts=1"], "names no section"),
         (&[], &["budget.voice_attempts"], "is not section.field=value"),
         (&[], &["matching.threshold=nan"], "matching.threshold is NaN"),
+        (&[], &["matching.reconnect_evidence_seconds=0.4"], "must lie between 0.5 and 10"),
+        (&[], &["matching.reconnect_within_seconds=0"], "must lie between 1 and 3600"),
+        (&[], &["history.keep_days=3651"], "history.keep_days is 3651; it must lie between 0 and 3650"),
         (&[], &["queue.slots=0"], "queue.slots is 0; it must lie between 1 and 1000"),
     ] {
         let message = refusal(load(environment, set));
@@ -120,12 +140,22 @@ fn fields_that_contradict_one_another_are_refused_together() {
 }
 
 #[test]
+fn a_band_of_suggestions_that_is_set_must_lie_where_no_name_is_given() {
+    let message = refusal(load(&[], &["matching.threshold=0.6", "matching.suggestion_bound=0.5"]));
+    assert!(message.contains("matching.threshold is 0.6, more than matching.suggestion_bound (0.5)"), "{message}");
+    let message = refusal(load(&[], &["matching.margin=0.05", "matching.suggestion_margin=0.06"]));
+    assert!(message.contains("matching.suggestion_margin is 0.06, more than matching.margin (0.05)"), "{message}");
+    load(&[], &["matching.threshold=0.6", "matching.suggestion_bound=0.6"]).unwrap();
+}
+
+#[test]
 fn distances_that_are_set_replace_those_of_the_manifest() {
     let manifest = crate::testing::manifest();
-    let config = load(&[], &["matching.threshold=0.4"]).unwrap();
+    let config = load(&[], &["matching.threshold=0.4", "matching.suggestion_margin=0.03"]).unwrap();
     let merged = config.matching.over(&manifest);
-    assert!((merged.threshold - 0.4).abs() < f64::EPSILON);
-    assert_eq!(Manifest { threshold: manifest.threshold, ..merged }, manifest);
+    assert!((merged.threshold - 0.4).abs() < f64::EPSILON && (merged.suggestion_margin - 0.03).abs() < f64::EPSILON);
+    let restored = Manifest { threshold: manifest.threshold, suggestion_margin: manifest.suggestion_margin, ..merged };
+    assert_eq!(restored, manifest);
 }
 
 use gpu_worker::Manifest;

@@ -1,29 +1,217 @@
-//! Live conversations, to look at: `/v1/conversations` and `/v1/conversations/{id}`.
+//! Conversations, live and ended: `/v1/conversations` and `/v1/conversations/{id}`.
+//!
+//! A live one is told by its scheduler, an ended one by what was kept of it. Corrections and exports have files of their
+//! own, and read what is kept through this one.
+
+use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use serde_json::json;
+use matcher_core::Receipt;
+use serde::{Deserialize, Serialize};
 
+use super::Api;
 use super::problem::Problem;
-use crate::live::{ConversationKey, Service, Snapshot};
-use crate::store::LOCAL_ACCOUNT;
+use crate::history::truth::{Names, Rulings, Truth, voice_name};
+use crate::live::{ConversationKey, ConversationSnapshot, Service, Snapshot};
+use crate::people::now_ms;
+use crate::store::{History, LOCAL_ACCOUNT, Page, Store, StoreError, VoiceRecord};
 
-/// The ids of all live conversations.
-pub(super) async fn list(service: web::Data<Service>) -> HttpResponse {
-    HttpResponse::Ok().json(json!({"conversations": service.registry.conversations_of(LOCAL_ACCOUNT)}))
+/// Conversations in one list: more than a person reads, and an answer of at most a megabyte.
+const LIST_MAX: usize = 1000;
+
+#[derive(Deserialize)]
+pub(super) struct Listing {
+    limit: Option<usize>,
 }
 
-/// Voices, verdicts, queue and budgets of one.
-pub(super) async fn show(id: web::Path<String>, service: web::Data<Service>) -> HttpResponse {
-    let key = ConversationKey { account: LOCAL_ACCOUNT.to_owned(), conversation: id.into_inner() };
-    let snapshot = match service.registry.find(&key) {
+#[derive(Serialize)]
+struct List {
+    conversations: Vec<Listed>,
+}
+
+/// Times are seconds since 1970.
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    live: bool,
+    started_at: f64,
+    updated_at: f64,
+}
+
+#[derive(Serialize)]
+struct Live {
+    live: bool,
+    #[serde(flatten)]
+    conversation: ConversationSnapshot,
+}
+
+#[derive(Serialize)]
+struct Ended<'a> {
+    conversation_id: &'a str,
+    live: bool,
+    started_at: f64,
+    updated_at: f64,
+    receipt_generation: u64,
+    lanes: Vec<EndedLane<'a>>,
+}
+
+#[derive(Serialize)]
+struct EndedLane<'a> {
+    recording_id: &'a str,
+    voices: Vec<EndedVoice<'a>>,
+}
+
+/// As the view of a live voice tells it, and where its name comes from.
+#[derive(Serialize)]
+struct EndedVoice<'a> {
+    speaker: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
+    scope: &'a str,
+    #[serde(flatten)]
+    truth: Truth,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runner_up_distance: Option<f64>,
+    evidence_seconds: f64,
+    attempts: u32,
+}
+
+/// What the disk holds of a conversation.
+pub(super) struct Kept {
+    pub(super) history: Option<History>,
+    pub(super) receipt: Option<Receipt>,
+}
+
+/// Live and ended ones, newest first.
+pub(super) async fn list(
+    listing: web::Query<Listing>,
+    service: web::Data<Service>,
+) -> Result<HttpResponse, Problem> {
+    let limit = listing.limit.unwrap_or(LIST_MAX);
+    if !(1..=LIST_MAX).contains(&limit) {
+        let detail = format!("limit must be 1 to {LIST_MAX}");
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", detail).of_field("limit"));
+    }
+    let records = ask_store(&service, |store| store.conversations(LIST_MAX)).await?;
+    // One that began within the last moment is not on disk yet.
+    let now = seconds(now_ms());
+    let fresh = |id: String| (id.clone(), Listed { id, live: true, started_at: now, updated_at: now });
+    let mut all: BTreeMap<String, Listed> =
+        service.registry.conversations_of(LOCAL_ACCOUNT).into_iter().map(fresh).collect();
+    for record in records {
+        let live = all.contains_key(&record.id);
+        let (started_at, updated_at) = (seconds(record.started_ms), seconds(record.updated_ms));
+        all.insert(record.id.clone(), Listed { id: record.id, live, started_at, updated_at });
+    }
+    let mut conversations: Vec<Listed> = all.into_values().collect();
+    conversations.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
+    conversations.truncate(limit);
+    Ok(HttpResponse::Ok().json(List { conversations }))
+}
+
+/// One that is live with voices, verdicts, queue and budgets; one that ended with its voices as they are known by now.
+pub(super) async fn show(
+    id: web::Path<String>,
+    service: web::Data<Service>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Problem> {
+    let live = match service.registry.find(&key(&id)) {
         Some(conversation) => conversation.send(Snapshot).await.ok(),
         None => None,
     };
-    match snapshot {
-        Some(snapshot) => HttpResponse::Ok().json(snapshot),
+    if let Some(conversation) = live {
+        return Ok(HttpResponse::Ok().json(Live { live: true, conversation }));
+    }
+    let Kept { history, receipt } = kept(&service, &id).await?;
+    let history = history.ok_or_else(unknown)?;
+    Ok(HttpResponse::Ok().json(ended(&id, &history, &receipt.unwrap_or_default(), &api.names())))
+}
+
+/// Removes one that ended, with what people decided about it.
+pub(super) async fn delete(id: web::Path<String>, service: web::Data<Service>) -> Result<HttpResponse, Problem> {
+    if is_live(&service, &id) {
+        let detail = "the conversation is live; end it first";
+        return Err(Problem::new(StatusCode::CONFLICT, "conversation_live", detail).of_field("id"));
+    }
+    let deleted = service.history.delete(&id).await;
+    if is_live(&service, &id) {
+        // It began anew meanwhile, and perhaps before its deletion was written.
+        service.history.opened(&id);
+    }
+    match deleted {
+        Some(true) => Ok(HttpResponse::NoContent().finish()),
+        Some(false) => Err(unknown()),
         None => {
-            Problem::new(StatusCode::NOT_FOUND, "no_such_conversation", "no live conversation has this id").answer()
+            let detail = "the store failed and the conversation was not deleted; try again";
+            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_failed", detail))
         }
     }
+}
+
+/// What the disk holds of a conversation, after all news of it so far.
+pub(super) async fn kept(service: &Service, conversation: &str) -> Result<Kept, Problem> {
+    service.history.wait_for(conversation).await;
+    let conversation = conversation.to_owned();
+    ask_store(service, move |store| {
+        let history = store.history(&conversation)?;
+        Ok(Kept { history, receipt: store.receipt(&conversation)? })
+    })
+    .await
+}
+
+async fn ask_store<T: Send + 'static>(
+    service: &Service,
+    question: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Problem> {
+    let store = service.store.clone();
+    let answer = tokio::task::spawn_blocking(move || question(&*store)).await;
+    let broken = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the store was interrupted");
+    Ok(answer.map_err(broken)??)
+}
+
+pub(super) fn key(id: &str) -> ConversationKey {
+    ConversationKey { account: LOCAL_ACCOUNT.to_owned(), conversation: id.to_owned() }
+}
+
+pub(super) fn is_live(service: &Service, id: &str) -> bool {
+    service.registry.find(&key(id)).is_some()
+}
+
+pub(super) fn unknown() -> Problem {
+    let detail = "there is no conversation with this id; /v1/conversations lists those that there are";
+    Problem::new(StatusCode::NOT_FOUND, "no_such_conversation", detail).of_field("id")
+}
+
+fn ended<'a>(id: &'a str, history: &'a History, receipt: &Receipt, names: &Names) -> Ended<'a> {
+    let lanes = history.pages.iter().map(|page| ended_lane(page, receipt, names));
+    Ended {
+        conversation_id: id,
+        live: false,
+        started_at: seconds(history.record.started_ms),
+        updated_at: seconds(history.record.updated_ms),
+        receipt_generation: receipt.generation(),
+        lanes: lanes.collect(),
+    }
+}
+
+fn ended_lane<'a>(page: &'a Page, receipt: &Receipt, names: &Names) -> EndedLane<'a> {
+    let voice = |voice: &'a VoiceRecord| EndedVoice {
+        speaker: voice.speaker,
+        label: voice.label.as_deref(),
+        scope: &voice.scope,
+        truth: Rulings::of(&voice_name(voice.speaker, &voice.scope), receipt, names).of_voice(Some(voice)),
+        distance: voice.distance,
+        runner_up_distance: voice.runner_up,
+        evidence_seconds: voice.evidence_seconds,
+        attempts: voice.attempts,
+    };
+    EndedLane { recording_id: &page.recording, voices: page.voices.iter().map(voice).collect() }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are exact in a double for 285,000 years")]
+fn seconds(milliseconds: i64) -> f64 {
+    milliseconds as f64 / 1000.0
 }

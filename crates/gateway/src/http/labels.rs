@@ -1,5 +1,7 @@
 //! What people decided about a conversation: `/v1/conversations/{id}/labels`, while it is live and after it ended.
 
+use std::collections::BTreeSet;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use matcher_core::receipt::{Correction, Entry, Reach, Receipt, Rejection, Ruling, Subject, VoiceName};
@@ -7,17 +9,18 @@ use matcher_core::{Role, Scope, Speaker};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::conversations::{Kept, kept, key, unknown};
 use super::problem::Problem;
 use crate::live::corrections::{self, NotCorrected, Wish};
 use crate::live::protocol::{Message, SpeakerName, parse};
-use crate::live::{ConversationKey, Correct, Service, Whose};
-use crate::store::LOCAL_ACCOUNT;
+use crate::live::{Correct, Service, Whose};
+use crate::store::{Page, SegmentRecord};
 
 /// Everything that was decided, newest and older.
 pub(super) async fn list(id: web::Path<String>, service: web::Data<Service>) -> HttpResponse {
     match corrections::read(service.store.clone(), id.into_inner()).await {
         Ok(receipt) => HttpResponse::Ok().json(shown(&receipt)),
-        Err(not) => problem(&not),
+        Err(not) => Problem::from(not).answer(),
     }
 }
 
@@ -40,35 +43,66 @@ pub(super) async fn correct(
         }
     };
     let scope = body.get("scope").and_then(Value::as_str).map(Scope::new);
-    let key = ConversationKey { account: LOCAL_ACCOUNT.to_owned(), conversation: id.into_inner() };
-    let live = service.registry.find(&key);
-    let written = match live {
+    let written = match service.registry.find(&key(&id)) {
         Some(conversation) => {
             let correct = Correct { speaker: Speaker(speaker), whose: Whose::Any(scope), subject, wish };
-            conversation.send(correct).await.unwrap_or(Err(NotCorrected::Ended))
+            conversation.send(correct).await.unwrap_or(Err(NotCorrected::Ended)).map_err(Problem::from)
         }
-        None => ended(&service, key.conversation, (speaker, scope), (subject, wish)).await,
+        None => ended(&service, &id, (speaker, scope), (subject, wish)).await,
     };
     match written {
         Ok(generation) => HttpResponse::Ok().json(json!({"receipt_generation": generation})),
-        Err(not) => problem(&not),
+        Err(problem) => problem.answer(),
     }
 }
 
-/// After the end nothing remembers which segment was whose: whole voices are corrected, by number and scope.
+/// After the end the disk knows which segment was whose.
 async fn ended(
     service: &Service,
-    conversation: String,
+    conversation: &str,
     (speaker, scope): (u32, Option<Scope>),
     (subject, wish): (Subject, Wish),
-) -> Result<u64, NotCorrected> {
-    if let Subject::Segments(ids, _) = &subject {
-        return Err(NotCorrected::NotOfThisVoice(ids.first().map(ToString::to_string).unwrap_or_default()));
+) -> Result<u64, Problem> {
+    let Kept { history, receipt } = kept(service, conversation).await?;
+    if history.is_none() && receipt.is_none() {
+        return Err(unknown());
     }
-    let voice = VoiceName { speaker: Speaker(speaker), scope: scope.ok_or(NotCorrected::Unheard(speaker))? };
+    let pages = history.map(|history| history.pages).unwrap_or_default();
+    let voice = voice_of(&pages, speaker, scope, &subject)?;
     let correction = Correction { voice, subject, ruling: Ruling::IsNobody };
-    let receipt = corrections::correct(service.store.clone(), conversation, correction, wish).await?;
+    let receipt = corrections::correct(service.store.clone(), conversation.to_owned(), correction, wish).await?;
     Ok(receipt.generation())
+}
+
+/// The voice that a correction means, by the rules of a live conversation; its segments must all be of it.
+fn voice_of(
+    pages: &[Page],
+    speaker: u32,
+    scope: Option<Scope>,
+    subject: &Subject,
+) -> Result<VoiceName, NotCorrected> {
+    let scope = match scope {
+        Some(scope) => scope,
+        None => newest_scope(pages, speaker).ok_or(NotCorrected::Unheard(speaker))?,
+    };
+    if let Subject::Segments(ids, _) = subject {
+        let is_of = |segment: &SegmentRecord| segment.speaker == speaker && segment.scope == scope.as_str();
+        let of_voice = pages.iter().flat_map(|page| &page.segments).filter(|segment| is_of(segment));
+        let known: BTreeSet<&str> = of_voice.map(|segment| segment.id.as_str()).collect();
+        if let Some(stranger) = ids.iter().find(|id| !known.contains(id.as_str())) {
+            return Err(NotCorrected::NotOfThisVoice(stranger.to_string()));
+        }
+    }
+    Ok(VoiceName { speaker: Speaker(speaker), scope })
+}
+
+/// Where a number was heard last, as in a live conversation.
+fn newest_scope(pages: &[Page], speaker: u32) -> Option<Scope> {
+    let segments = pages.iter().flat_map(|page| &page.segments).filter(|segment| segment.speaker == speaker);
+    let newest = segments.max_by(|a, b| a.end.total_cmp(&b.end)).map(|segment| segment.scope.as_str());
+    // Segments can be missing where the disk failed; the voice is known all the same.
+    let voices = || pages.iter().flat_map(|page| &page.voices).filter(|voice| voice.speaker == speaker);
+    newest.or_else(|| voices().next_back().map(|voice| voice.scope.as_str())).map(Scope::new)
 }
 
 /// One entry: whose, and what was decided.
@@ -121,15 +155,17 @@ fn refused(field: &'static str, detail: &str) -> HttpResponse {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", detail).of_field(field).answer()
 }
 
-fn problem(not: &NotCorrected) -> HttpResponse {
-    let (status, code, field) = match not {
-        NotCorrected::NoSuchPerson(_) => (StatusCode::UNPROCESSABLE_ENTITY, "no_such_person", Some("person_id")),
-        NotCorrected::NotOfThisVoice(_) => (StatusCode::UNPROCESSABLE_ENTITY, "other_voice", Some("segment_ids")),
-        NotCorrected::Unheard(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unheard", Some("speaker")),
-        NotCorrected::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "capacity", None),
-        NotCorrected::Ended => (StatusCode::CONFLICT, "ended", None),
-        NotCorrected::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "store", None),
-    };
-    let problem = Problem::new(status, code, not.to_string());
-    field.into_iter().fold(problem, Problem::of_field).answer()
+impl From<NotCorrected> for Problem {
+    fn from(not: NotCorrected) -> Self {
+        let (status, code, field) = match &not {
+            NotCorrected::NoSuchPerson(_) => (StatusCode::UNPROCESSABLE_ENTITY, "no_such_person", Some("person_id")),
+            NotCorrected::NotOfThisVoice(_) => (StatusCode::UNPROCESSABLE_ENTITY, "other_voice", Some("segment_ids")),
+            NotCorrected::Unheard(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unheard", Some("speaker")),
+            NotCorrected::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "capacity", None),
+            NotCorrected::Ended => (StatusCode::CONFLICT, "ended", None),
+            NotCorrected::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "store", None),
+        };
+        let problem = Self::new(status, code, not.to_string());
+        field.into_iter().fold(problem, Self::of_field)
+    }
 }

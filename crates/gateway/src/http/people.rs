@@ -16,6 +16,7 @@ pub(super) struct NewPerson {
     id: String,
     name: Option<String>,
     owner: Option<bool>,
+    is_pinned: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -23,6 +24,7 @@ pub(super) struct NewPerson {
 pub(super) struct Change {
     name: Option<String>,
     owner: Option<bool>,
+    is_pinned: Option<bool>,
 }
 
 pub(super) async fn list(api: web::Data<Api>) -> HttpResponse {
@@ -35,9 +37,10 @@ pub(super) async fn list(api: web::Data<Api>) -> HttpResponse {
 }
 
 pub(super) async fn create(api: web::Data<Api>, body: web::Json<NewPerson>) -> Result<HttpResponse, Problem> {
-    let NewPerson { id, name, owner } = body.into_inner();
+    let NewPerson { id, name, owner, is_pinned } = body.into_inner();
     check_id(&id)?;
-    let person = api.people.create(&id, checked(name, owner)?).await?;
+    let change = checked(PersonChange { name, is_owner: owner, is_pinned })?;
+    let person = api.people.create(&id, change).await?;
     Ok(HttpResponse::Created()
         .insert_header((header::LOCATION, format!("/v1/people/{}", path_segment(&id))))
         .json(shown(&person, &api.people.model().name)))
@@ -55,12 +58,13 @@ pub(super) async fn change(
     body: web::Json<Change>,
 ) -> Result<HttpResponse, Problem> {
     check_id(&id)?;
-    let Change { name, owner } = body.into_inner();
-    if name.is_none() && owner.is_none() {
-        let detail = "the body changes nothing; give name or owner";
+    let Change { name, owner, is_pinned } = body.into_inner();
+    let change = checked(PersonChange { name, is_owner: owner, is_pinned })?;
+    if change == PersonChange::default() {
+        let detail = "the body changes nothing; give name, owner or is_pinned";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "nothing_to_change", detail));
     }
-    let person = api.people.update(&id, checked(name, owner)?).await?;
+    let person = api.people.update(&id, change).await?;
     Ok(HttpResponse::Ok().json(shown(&person, &api.people.model().name)))
 }
 
@@ -70,11 +74,11 @@ pub(super) async fn delete(api: web::Data<Api>, id: web::Path<String>) -> Result
     Ok(HttpResponse::NoContent().finish())
 }
 
-fn checked(name: Option<String>, owner: Option<bool>) -> Result<PersonChange, Problem> {
-    if let Some(name) = &name {
+fn checked(change: PersonChange) -> Result<PersonChange, Problem> {
+    if let Some(name) = &change.name {
         check_name(name)?;
     }
-    Ok(PersonChange { name, is_owner: owner })
+    Ok(change)
 }
 
 /// A person as every client sees one. Times are seconds since 1970; `model` is the name of the model in use.
@@ -83,6 +87,7 @@ pub(crate) fn shown(person: &PersonRecord, model: &str) -> Value {
         "id": person.id,
         "name": person.name,
         "owner": person.is_owner,
+        "is_pinned": person.is_pinned,
         "enrolled": person.print.is_some(),
         "samples": person.samples,
         "seconds_of_speech": person.seconds,

@@ -110,7 +110,15 @@ async fn a_person_is_made_enrolled_identified_changed_and_deleted() {
     assert_eq!((&ranked["people"][0]["person_id"], &ranked["people"][0]["level"]), (&json!("anna"), &json!(3)));
     assert!(ranked["people"][0]["distance"].as_f64().unwrap().abs() < 1e-6, "{ranked}");
 
+    assert_eq!(shown["is_pinned"], false, "unless somebody asks for it");
+    let pinned = ask!(app, PATCH "/v1/people/anna", json json!({"is_pinned": true})).json();
+    assert_eq!((&pinned["is_pinned"], &pinned["owner"]), (&json!(true), &json!(true)));
+    let made = ask!(app, POST "/v1/people", json json!({"id": "bert", "is_pinned": true})).json();
+    assert_eq!(made["is_pinned"], true);
+    ask!(app, DELETE "/v1/people/bert");
+
     let changed = ask!(app, PATCH "/v1/people/anna", json json!({"name": "Anna M.", "owner": false})).json();
+    assert_eq!(changed["is_pinned"], true, "what is not named stays");
     assert_eq!((&changed["name"], &changed["owner"]), (&json!("Anna M."), &json!(false)));
 
     assert_eq!(ask!(app, DELETE "/v1/people/anna").status, 204);
@@ -188,6 +196,7 @@ async fn every_wrong_request_about_people_is_a_problem_with_its_code() {
         (json!({"id": "bert", "name": "a\nb"}), 422, "bad_name"),
         (json!({"id": "bert", "admin": true}), 400, "bad_json"),
         (json!({"id": 7}), 400, "bad_json"),
+        (json!({"id": "bert", "is_pinned": "yes"}), 400, "bad_json"),
         (json!({}), 400, "bad_json"),
         (json!({"id": "bert", "name": "x".repeat(20_000)}), 413, "body_too_large"),
     ] {

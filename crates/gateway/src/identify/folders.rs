@@ -133,6 +133,7 @@ impl Folders {
                 name: folder.person.as_str().into(),
                 role: if is_owner { Role::Owner } else { Role::Person },
                 embedding: folder.print(engine).await?,
+                is_pinned: false,
             });
         }
         Ok(Gallery::new(prints))

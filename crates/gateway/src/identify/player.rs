@@ -43,7 +43,7 @@ impl Player {
     pub(super) fn new(request: &Request) -> Self {
         let rate = Rate::new(request.audio.sample_rate);
         let gallery = request.gallery.clone();
-        let join = Join { generation: GENERATION, rate, gallery, attempts: BTreeMap::new(), held: Vec::new() };
+        let join = Join::new(GENERATION, rate, gallery);
         let mut scheduler = Scheduler::new(request.limits.clone(), request.policy);
         scheduler.handle_joined(LANE, join).expect("a conversation has room for its first lane");
         Self {
@@ -66,7 +66,7 @@ impl Player {
     /// The clock goes on to where these segments ended, and every query that follows from them is made.
     pub(super) async fn play(&mut self, engine: &dyn Engine, ended: &Ended) {
         self.advance(ended.at);
-        let batch = Batch { generation: GENERATION, ring: self.timeline.range(), offers: ended.offers.clone() };
+        let batch = Batch { generation: GENERATION, scope: Scope::new(""), ring: self.timeline.range(), offers: ended.offers.clone() };
         let mut out = Vec::new();
         self.scheduler.handle_batch(LANE, batch, self.now(), &mut out);
         self.note(out);

@@ -31,6 +31,7 @@ fn people(engine: &ToneEngine) -> Gallery {
         name: name.into(),
         role,
         embedding: hear(engine, hertz),
+        is_pinned: false,
     };
     Gallery::new(vec![print("anna", "Anna", Role::Owner, ANNA), print("ben", "Ben", Role::Person, BEN)])
 }

@@ -32,7 +32,7 @@ const KNOCKS: u32 = 100;
 pub struct Enrolment {
     /// The person, made if missing.
     pub person: String,
-    /// A new name and ownership; what is `None` stays.
+    /// A new name, ownership and pin; what is `None` stays.
     pub change: PersonChange,
     /// Take the sample although it does not sound like the earlier ones. A clip that is kept already is never taken.
     pub force: Force,
@@ -123,14 +123,14 @@ impl People {
 
     /// Looks for the clip among the person's samples within the change, so that of two copies sent at once one is kept.
     async fn keep(&self, enrolment: Enrolment, features: SampleFeatures) -> Result<Result<(), Refusal>, PeopleError> {
-        self.change(move |shared| {
+        self.change(move |shared, loading| {
             let samples = shared.store.samples()?;
             let mut earlier = samples.iter().filter(|sample| sample.person == enrolment.person);
             if earlier.any(|sample| is_same_clip(&sample.features, &features)) {
                 return Ok(Err(Refusal::EnrolledAlready));
             }
             shared.store.enrol(&enrolment.person, &enrolment.change, &features, now_ms())?;
-            shared.reload_one(&enrolment.person)?;
+            shared.reload_one(loading, &enrolment.person)?;
             Ok(Ok(()))
         })
         .await

@@ -1,4 +1,4 @@
-//! A person as matching sees one: name, ownership, and the mean of the samples that the current model made.
+//! A person as matching sees one: name, ownership, pin, and the mean of the samples that the current model made.
 //!
 //! Vectors of other models stay in the store and are named here, so that somebody can say "enrol again"; they are never
 //! compared with anything.
@@ -19,6 +19,8 @@ pub struct PersonRecord {
     pub name: String,
     /// Whether this is the owner.
     pub is_owner: bool,
+    /// Whether this person is suggested where a voice comes close and does not suffice for a name.
+    pub is_pinned: bool,
     /// The voiceprint; `None` while there is no sample of the current model.
     pub print: Option<Embedding>,
     /// Seconds of speech behind the print.
@@ -85,6 +87,7 @@ pub(super) fn load(store: &dyn Store, model: &Manifest) -> Result<Vec<PersonReco
             id: person.id,
             name: person.name,
             is_owner: person.is_owner,
+            is_pinned: person.is_pinned,
             created_ms: person.created_ms,
             updated_ms: person.updated_ms,
         }

@@ -1,15 +1,15 @@
 //! Goal: only good samples move a print, every change reaches the matching at once, and no change reaches it by half.
 //! Method: the real store in a temporary directory, and an engine that gives each tone its own voiceprint.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+mod moody;
+mod retries;
 
 use gpu_worker::Engine as _;
-use matcher_core::Receipt;
+use moody::Moody;
 
 use super::*;
 use crate::audio::Audio;
-use crate::store::{Person, Sample, SampleFeatures, SqliteStore};
+use crate::store::{SampleFeatures, SqliteStore};
 use crate::testing::{TemporaryDirectory, ToneEngine, manifest, rate, silence, tone};
 
 struct Fixture {
@@ -44,14 +44,14 @@ fn audio(pcm: Vec<i16>) -> Audio {
 #[tokio::test]
 async fn an_accepted_sample_is_in_the_snapshot_when_the_answer_comes() {
     let fixture = fixture();
-    let change = PersonChange { name: Some("Anna".into()), is_owner: Some(true) };
+    let change = PersonChange { name: Some("Anna".into()), is_owner: Some(true), is_pinned: Some(true) };
     let enrolment = Enrolment { person: "anna".into(), change, ..Enrolment::default() };
     let report = fixture.enrol_with(enrolment, tone(300.0, 3.0)).await.unwrap();
     assert!(report.accepted && report.cohesion.is_none() && report.sounds_like.is_none(), "{report:?}");
     assert!((report.seconds_of_speech - 3.0).abs() < 0.05, "{report:?}");
     let anna = fixture.people.find("anna").unwrap();
     assert_eq!((anna.name.as_str(), anna.is_owner, anna.samples), ("Anna", true, 1));
-    assert!(anna.print.is_some());
+    assert!(anna.print.is_some() && anna.is_pinned);
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn every_change_raises_the_revision_and_a_held_snapshot_stays_as_it_was() 
         match step {
             0 => assert!(fixture.enrol("anna", tone(300.0, 3.0)).await.accepted),
             1 => {
-                let renamed = PersonChange { name: Some("A".into()), is_owner: None };
+                let renamed = PersonChange { name: Some("A".into()), ..PersonChange::default() };
                 assert_eq!(fixture.people.update("anna", renamed).await.unwrap().name, "A");
             }
             _ => fixture.people.delete("anna").await.unwrap(),
@@ -183,10 +183,9 @@ async fn every_change_raises_the_revision_and_a_held_snapshot_stays_as_it_was() 
 async fn a_slow_reload_never_replaces_a_newer_snapshot() {
     let fixture = fixture();
     let (proceed, gate) = std::sync::mpsc::sync_channel(1);
-    let store = Stalling { inner: fixture.store.clone(), gate: Mutex::new(gate), stalls: AtomicBool::new(false) };
-    let store = Arc::new(store);
+    let store = Arc::new(Moody::new(fixture.store.clone()));
     let people = People::open(store.clone(), &manifest()).unwrap();
-    store.stalls.store(true, Ordering::SeqCst);
+    store.stall_once(gate);
     let first = people.create("anna", PersonChange::default());
     let second = async {
         people.create("bert", PersonChange::default()).await.unwrap();
@@ -196,63 +195,10 @@ async fn a_slow_reload_never_replaces_a_newer_snapshot() {
     assert_eq!(people.snapshot().len(), 2);
 }
 
-/// A store whose next list of people is handed out late: when told to, or after a while.
-struct Stalling {
-    inner: Arc<SqliteStore>,
-    gate: Mutex<std::sync::mpsc::Receiver<()>>,
-    stalls: AtomicBool,
-}
-
-impl Store for Stalling {
-    fn people(&self) -> Result<Vec<Person>, StoreError> {
-        let people = self.inner.people();
-        if self.stalls.swap(false, Ordering::SeqCst) {
-            self.gate.lock().unwrap().recv_timeout(Duration::from_millis(300)).unwrap_or_default();
-        }
-        people
-    }
-
-    fn samples(&self) -> Result<Vec<Sample>, StoreError> {
-        self.inner.samples()
-    }
-
-    fn create_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
-        self.inner.create_person(id, change, now_ms)
-    }
-
-    fn update_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
-        self.inner.update_person(id, change, now_ms)
-    }
-
-    fn enrol(&self, id: &str, change: &PersonChange, new: &SampleFeatures, now_ms: i64) -> Result<Person, StoreError> {
-        self.inner.enrol(id, change, new, now_ms)
-    }
-
-    fn delete_person(&self, id: &str) -> Result<(), StoreError> {
-        self.inner.delete_person(id)
-    }
-
-    fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError> {
-        self.inner.receipt(conversation)
-    }
-
-    fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError> {
-        self.inner.receipt_generation(conversation)
-    }
-
-    fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
-        self.inner.save_receipt(conversation, receipt)
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.inner.size_bytes()
-    }
-}
-
 #[tokio::test]
 async fn a_refused_change_leaves_snapshot_and_revision_alone() {
     let fixture = fixture();
-    let owner = PersonChange { name: None, is_owner: Some(true) };
+    let owner = PersonChange { is_owner: Some(true), ..PersonChange::default() };
     fixture.people.create("anna", owner.clone()).await.unwrap();
     let revisions = fixture.people.on_change();
     assert!(matches!(fixture.people.create("bert", owner).await, Err(PeopleError::Store(StoreError::OwnerExists(_)))));

@@ -1,23 +1,31 @@
 //! The embedded store: one SQLite file in the data directory, one connection, one process.
 //!
 //! Write-ahead log with a full sync at each commit: an enrolment or correction that was answered is on disk. `secure_delete`
-//! overwrites what is deleted, and a deleted person's pages are cleaned out of the log and the file at once. A lock
-//! file keeps a second process out, because that one's changes would not reach the first one's matching.
+//! overwrites what is deleted. A deleted person's pages are cleaned out of the log and the file at once, a deleted
+//! conversation's out of the log. A lock file keeps a second process out, because that one's changes would not reach the
+//! first one's matching.
 
 mod change;
+mod conversation;
+mod device;
+mod file;
+mod history;
 mod receipt;
 mod row;
 mod schema;
 
-use std::fs::{DirBuilder, File, TryLockError};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use matcher_core::Receipt;
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{LOCAL_ACCOUNT, Person, PersonChange, Sample, SampleFeatures, Store, StoreError};
+use super::{
+    CapsuleWrite, ConversationRecord, DeviceKey, Filed, History, LOCAL_ACCOUNT, Page, Person, PersonChange, Sample,
+    SampleFeatures, Store, StoreError,
+};
 
 /// The embedded store.
 pub struct SqliteStore {
@@ -38,10 +46,10 @@ impl SqliteStore {
             move |source| StoreError::Directory { path, source }
         };
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(trouble(directory))?;
-        let lock = lock(directory)?;
+        let lock = file::lock(directory)?;
         let file = directory.join("rollcall.db");
         // Made here, because SQLite would let everybody read it; its log takes over the file's permissions.
-        private_file(&file).map_err(trouble(&file))?;
+        file::private(&file).map_err(trouble(&file))?;
         let mut connection = Connection::open(&file)?;
         schema::prepare(&mut connection, &file)?;
         Ok(Self { connection: Mutex::new(connection), file, _lock: lock })
@@ -52,28 +60,26 @@ impl SqliteStore {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// All of it, or nothing. It takes the right to write before it reads, so that what it read still holds.
     fn change<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.transact(TransactionBehavior::Immediate, change)
+    }
+
+    /// Everything as it is at one moment.
+    fn look<T>(&self, look: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.transact(TransactionBehavior::Deferred, look)
+    }
+
+    fn transact<T>(
+        &self,
+        behavior: TransactionBehavior,
+        act: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        let answer = change(&transaction)?;
+        let transaction = connection.transaction_with_behavior(behavior)?;
+        let answer = act(&transaction)?;
         transaction.commit()?;
         Ok(answer)
-    }
-}
-
-/// Opens a file, made for this user alone if it is missing.
-fn private_file(path: &Path) -> std::io::Result<File> {
-    File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
-}
-
-fn lock(directory: &Path) -> Result<File, StoreError> {
-    let path = directory.join("rollcall.lock");
-    let trouble = |source| StoreError::Directory { path: path.clone(), source };
-    let file = private_file(&path).map_err(trouble)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(directory.to_owned())),
-        Err(TryLockError::Error(source)) => Err(trouble(source)),
     }
 }
 
@@ -81,7 +87,7 @@ impl Store for SqliteStore {
     fn people(&self) -> Result<Vec<Person>, StoreError> {
         let connection = self.connection();
         let mut query = connection.prepare_cached(
-            "SELECT id, name, is_owner, created_ms, updated_ms FROM people WHERE account = ?1 ORDER BY id",
+            "SELECT id, name, is_owner, is_pinned, created_ms, updated_ms FROM people WHERE account = ?1 ORDER BY id",
         )?;
         let people = query.query_map([LOCAL_ACCOUNT], row::person)?;
         Ok(people.collect::<Result<_, _>>()?)
@@ -131,9 +137,13 @@ impl Store for SqliteStore {
         let removed = self.change(|transaction| {
             // The samples go with the person, by the foreign key. Receipts stay, and nothing in them is replaced: a name
             // there is what the user typed about a conversation, and without it the decision would be lost.
-            Ok(transaction.execute("DELETE FROM people WHERE account = ?1 AND id = ?2", [LOCAL_ACCOUNT, id])?)
+            let removed =
+                transaction.execute("DELETE FROM people WHERE account = ?1 AND id = ?2", [LOCAL_ACCOUNT, id])?;
+            // Capsules hold voices too, and are sealed: nobody knows here whose is in which.
+            device::empty(transaction)?;
+            Ok(removed)
         })?;
-        clean(&self.connection()).map_err(StoreError::TracesRemain)?;
+        file::clean(&self.connection())?;
         if removed == 0 { Err(StoreError::NoSuchPerson(id.to_owned())) } else { Ok(()) }
     }
 
@@ -149,6 +159,60 @@ impl Store for SqliteStore {
         self.change(|transaction| receipt::write(transaction, conversation, receipt))
     }
 
+    fn receipts(&self, conversations: &[&str]) -> Result<Vec<Filed>, StoreError> {
+        self.look(|transaction| receipt::filed(transaction, conversations))
+    }
+
+    fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.change(|transaction| conversation::open(transaction, conversation, now_ms))
+    }
+
+    fn record(&self, conversation: &str, page: &Page, now_ms: i64) -> Result<(), StoreError> {
+        self.change(|transaction| {
+            if conversation::touch(transaction, conversation, now_ms)? {
+                history::write(transaction, conversation, page)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn history(&self, conversation: &str) -> Result<Option<History>, StoreError> {
+        self.look(|transaction| history::read(transaction, conversation))
+    }
+
+    fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError> {
+        conversation::newest(&self.connection(), limit)
+    }
+
+    fn delete_conversation(&self, conversation: &str, now_ms: i64) -> Result<bool, StoreError> {
+        let was_there = self.change(|transaction| conversation::delete(transaction, conversation, now_ms))?;
+        file::cut_log(&self.connection())?;
+        Ok(was_there)
+    }
+
+    fn forget(&self, before_ms: i64, now_ms: i64) -> Result<u64, StoreError> {
+        let gone = self.change(|transaction| {
+            device::forget(transaction, now_ms)?;
+            conversation::forget(transaction, before_ms)
+        })?;
+        file::cut_log(&self.connection())?;
+        Ok(gone)
+    }
+
+    fn take_capsule(&self, device: DeviceKey, token: &str, now_ms: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.change(|transaction| device::take(transaction, device, token, now_ms))
+    }
+
+    fn keep_capsule(
+        &self,
+        device: DeviceKey,
+        turn: (&str, u64),
+        body: Option<&[u8]>,
+        now_ms: i64,
+    ) -> Result<CapsuleWrite, StoreError> {
+        self.change(|transaction| device::keep(transaction, device, turn, body, now_ms))
+    }
+
     fn size_bytes(&self) -> u64 {
         ["", "-wal", "-shm"]
             .iter()
@@ -159,21 +223,4 @@ impl Store for SqliteStore {
             })
             .sum()
     }
-}
-
-/// Deleted rows are zeroed and the file is rewritten without their pages. All of that stands in the log beside the old
-/// pages until the log is written back and cut.
-fn clean(connection: &Connection) -> Result<(), rusqlite::Error> {
-    connection.execute_batch("VACUUM")?;
-    cut_log(connection)
-}
-
-/// A reader of the log, such as a backup tool, keeps it from being cut. The statement then succeeds and says so.
-fn cut_log(connection: &Connection) -> Result<(), rusqlite::Error> {
-    let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    if !is_busy {
-        return Ok(());
-    }
-    let reason = "another process is reading the database".to_owned();
-    Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), Some(reason)))
 }

@@ -1,10 +1,14 @@
 //! Goal: what is stored survives, what is deleted leaves no trace, and a bad file is refused or worked around.
 //! Method: the real SQLite store in a temporary directory; damage is done with a second connection to a closed store.
 
+mod capsules;
+mod conversations;
+mod migration;
 mod receipts;
 
 use std::path::Path;
 
+use matcher_core::Embedding;
 use rusqlite::Connection;
 
 use super::*;
@@ -25,17 +29,23 @@ fn features(seed: f32) -> SampleFeatures {
 }
 
 fn owner() -> PersonChange {
-    PersonChange { name: None, is_owner: Some(true) }
+    PersonChange { is_owner: Some(true), ..PersonChange::default() }
 }
 
 #[test]
 fn what_was_enrolled_is_there_after_reopening() {
     let directory = TemporaryDirectory::new();
-    let change = PersonChange { name: Some("Anna".into()), is_owner: Some(true) };
+    let change = PersonChange { name: Some("Anna".into()), ..owner() };
     open(&directory).enrol("anna", &change, &features(0.7), 1000).unwrap();
     let store = open(&directory);
-    let expected =
-        Person { id: "anna".into(), name: "Anna".into(), is_owner: true, created_ms: 1000, updated_ms: 1000 };
+    let expected = Person {
+        id: "anna".into(),
+        name: "Anna".into(),
+        is_owner: true,
+        is_pinned: false,
+        created_ms: 1000,
+        updated_ms: 1000,
+    };
     assert_eq!(store.people().unwrap(), [expected]);
     let samples = store.samples().unwrap();
     assert_eq!(samples.len(), 1);
@@ -50,8 +60,24 @@ fn a_second_owner_is_refused_and_nothing_of_the_request_is_kept() {
     let refused = store.enrol("bert", &owner(), &features(0.7), 2);
     assert!(matches!(refused, Err(StoreError::OwnerExists(id)) if id == "anna"));
     assert_eq!((store.people().unwrap().len(), store.samples().unwrap().len()), (1, 0));
-    store.update_person("anna", &PersonChange { name: None, is_owner: Some(false) }, 3).unwrap();
+    store.update_person("anna", &PersonChange { is_owner: Some(false), ..PersonChange::default() }, 3).unwrap();
     assert!(store.enrol("bert", &owner(), &features(0.7), 4).unwrap().is_owner);
+}
+
+#[test]
+fn a_person_is_pinned_until_somebody_says_otherwise() {
+    let directory = TemporaryDirectory::new();
+    let pinned = |is_pinned| PersonChange { is_pinned: Some(is_pinned), ..PersonChange::default() };
+    let store = open(&directory);
+    store.create_person("bert", &PersonChange::default(), 1).unwrap();
+    assert!(store.enrol("anna", &pinned(true), &features(0.7), 1).unwrap().is_pinned);
+    assert!(store.update_person("anna", &owner(), 2).unwrap().is_pinned, "another change leaves it");
+    drop(store);
+    let store = open(&directory);
+    let shown = |store: &SqliteStore| store.people().unwrap().iter().map(|person| person.is_pinned).collect::<Vec<_>>();
+    assert_eq!(shown(&store), [true, false]);
+    store.update_person("anna", &pinned(false), 3).unwrap();
+    assert_eq!(shown(&store), [false, false]);
 }
 
 #[test]
@@ -127,9 +153,14 @@ fn on_disk(directory: &Path, seed: f32) -> bool {
     let vector = vector(seed);
     let pieces: Vec<Vec<u8>> =
         vector.values().chunks(2).step_by(24).map(|pair| pair.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+    pieces.iter().any(|piece| holds(directory, piece))
+}
+
+/// Whether these bytes stand in any file of the directory.
+fn holds(directory: &Path, piece: &[u8]) -> bool {
     std::fs::read_dir(directory).unwrap().any(|entry| {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        pieces.iter().any(|piece| bytes.windows(piece.len()).any(|window| window == piece))
+        bytes.windows(piece.len()).any(|window| window == piece)
     })
 }
 

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Lane, Work};
+use super::{Lane, Told, VoiceRecord, Work};
 use crate::arbitration::{Contender, OwnerClaim, Standing as Arbitrated, arbitrate};
+use crate::continuity::Reconnect;
 use crate::embedding::{Centroid, Embedding};
 use crate::event::{Change, Ending, Event, Identity, Origin, Status, Target};
 use crate::evidence::Clip;
 use crate::exit::ExitReason;
 use crate::ids::{RequestId, SegmentId};
+use crate::memory::Heard;
 use crate::policy::{Candidate, Decision, Gallery, Policy, Role, Verdict};
 use crate::queue::Voice;
-use crate::receipt::{Receipt, Standing as Ruled};
+use crate::receipt::{Receipt, Source, Standing as Ruled};
 use crate::span::Spans;
 use crate::time::Monotonic;
 
@@ -45,9 +47,10 @@ impl Lane {
     ) {
         let work = self.finish(request);
         self.queue.cover(work.voice);
+        self.expire_hint(now);
         match self.take_evidence(&work, embedding) {
             Err(reason) => self.exit_after_query(&work, reason, out),
-            Ok(Ruled::Free) => self.judge(work.voice, out),
+            Ok(Ruled::Free) => self.judge(work.voice, now, out),
             Ok(_) => {
                 // It still competes with the others.
                 self.renew_row(work.voice);
@@ -68,8 +71,14 @@ impl Lane {
     ) {
         let work = self.finish(request);
         self.queue.cover(work.voice);
+        self.expire_hint(now);
         let reason = self.take_evidence(&work, embedding).err().unwrap_or(ExitReason::AuthorityUnavailable);
         self.exit_after_query(&work, reason, out);
+        if self.can_reconnect(work.voice) {
+            let (lane, speaker) = (self.id, work.voice.speaker);
+            self.tried.insert(speaker);
+            out.push(Event::Reconnected { lane, speaker, ending: Reconnect::Arbitration });
+        }
         self.requeue(work.voice, work.segment, now);
     }
 
@@ -80,9 +89,12 @@ impl Lane {
         match ruled {
             Ruled::Rejected => return Err(ExitReason::Rejected),
             Ruled::Free if record.identity.is_some() => return Err(ExitReason::AlreadyMapped),
-            Ruled::Free | Ruled::Named(_) | Ruled::Nobody | Ruled::Silenced => {}
+            Ruled::Free | Ruled::Named(..) | Ruled::Nobody | Ruled::Silenced => {}
         }
         record.evidence.add(Clip { embedding, samples: work.samples });
+        if record.heard == Heard::Before {
+            record.heard = Heard::Here;
+        }
         Ok(ruled)
     }
 
@@ -93,13 +105,27 @@ impl Lane {
         out.push(self.exited(work.voice.speaker, Some(work.segment.clone()), reason));
     }
 
-    fn judge(&mut self, voice: Voice, out: &mut Vec<Event>) {
+    fn judge(&mut self, voice: Voice, now: Monotonic, out: &mut Vec<Event>) {
+        if self.can_reconnect(voice) {
+            return self.try_reconnect(voice, now, out);
+        }
         match self.renew_row(voice) {
             Some(decision) => {
                 let contended = self.publish(out).contains(&voice);
                 out.push(self.decided(voice, &decision, contended));
+                self.watch_for_collapse(voice, &decision, out);
             }
             None => out.push(self.pending(voice)),
+        }
+    }
+
+    fn watch_for_collapse(&mut self, voice: Voice, decision: &Decision, out: &mut Vec<Event>) {
+        match decision.verdict {
+            Verdict::Accepted => self.monitor.handle_accepted(voice),
+            Verdict::Nobody if self.monitor.handle_rejected(voice) => {
+                out.push(Event::Collapsed { lane: self.id, speaker: voice.speaker });
+            }
+            Verdict::Nobody => {}
         }
     }
 
@@ -109,10 +135,48 @@ impl Lane {
         if record.evidence.samples() < self.floors.evidence {
             return None;
         }
-        let row = Row::judge(record.evidence.centroid()?, &self.gallery, &self.policy);
+        record.heard = Heard::Here;
+        record.ground = None;
+        let centroid = record.evidence.centroid()?;
+        let record = self.voices.get(&voice).expect("an examined voice has a record");
+        let row = self.weigh(record, centroid);
         let decision = row.decision;
-        record.row = Some(Box::new(row));
+        if let Some(record) = self.voices.get_mut(&voice) {
+            record.row = Some(Box::new(row));
+        }
         Some(decision)
+    }
+
+    /// What a centroid says of a voice: a name only when there is enough behind it.
+    pub(super) fn weigh(&self, record: &VoiceRecord, centroid: Centroid) -> Row {
+        let mut row = Row::judge(centroid, &self.gallery, &self.policy);
+        if !self.suffices(record, &row.decision) {
+            row.decision.verdict = Verdict::Nobody;
+        }
+        row
+    }
+
+    fn suffices(&self, record: &VoiceRecord, decision: &Decision) -> bool {
+        let is_long = record.evidence.samples() >= self.floors.evidence;
+        let is_grounded = || record.ground.as_ref().is_some_and(|ground| self.carries(ground));
+        record.heard != Heard::Competing && (is_long || decision.is_accepted_as(Role::Owner) && is_grounded())
+    }
+
+    /// Weighs all evidence again, without a query.
+    pub(super) fn weigh_again(&mut self) {
+        for voice in self.voices.keys().copied().collect::<Vec<_>>() {
+            let record = self.voices.get(&voice).expect("the voice was just listed");
+            let row = record.row.as_ref().map(|row| Box::new(self.weigh(record, row.centroid.clone())));
+            if let Some(record) = self.voices.get_mut(&voice) {
+                record.row = row;
+            }
+        }
+    }
+
+    /// Whether a voice's row is published, beyond competing with the others.
+    pub(super) fn speaks(&self, record: &VoiceRecord) -> bool {
+        let is_long = record.evidence.samples() >= self.floors.evidence;
+        record.heard != Heard::Competing && (is_long || record.ground.is_some())
     }
 
     /// What an answered query did not use is queued again, with a new age, unless the voice has its name.
@@ -132,11 +196,7 @@ impl Lane {
     /// The people changed: all evidence is judged again, without a query.
     pub(crate) fn handle_gallery(&mut self, gallery: Gallery, out: &mut Vec<Event>) {
         self.gallery = gallery;
-        for record in self.voices.values_mut() {
-            if let Some(row) = &mut record.row {
-                **row = Row::judge(row.centroid.clone(), &self.gallery, &self.policy);
-            }
-        }
+        self.weigh_again();
         self.publish(out);
     }
 
@@ -147,24 +207,22 @@ impl Lane {
     }
 
     /// Arbitrates over all voices and publishes every change in one step. Returns the contended voices.
-    fn publish(&mut self, out: &mut Vec<Event>) -> Vec<Voice> {
+    pub(super) fn publish(&mut self, out: &mut Vec<Event>) -> Vec<Voice> {
         let mut contended = Vec::new();
         for (voice, standing) in self.arbitrated() {
             if standing == Arbitrated::Contended {
                 contended.push(voice);
             }
-            let Some(decision) = self.voices.get(&voice).and_then(|record| record.row.as_ref()).map(|row| row.decision)
-            else {
-                continue;
-            };
+            // A name that does not suffice any more is taken back; one that never did is not told.
+            let record = self.voices.get(&voice).filter(|record| record.identity.is_some() || self.speaks(record));
+            let Some((record, row)) = record.and_then(|record| Some((record, record.row.as_ref()?))) else { continue };
+            let decision = row.decision;
+            let origin = if record.heard == Heard::Before { Origin::Carried } else { Origin::Automatic };
             let accepted = (standing == Arbitrated::Own && decision.verdict == Verdict::Accepted)
                 .then(|| decision.best.and_then(|best| self.gallery.at(best.index)))
                 .flatten();
-            let identity = accepted.map(|print| Identity {
-                person: print.person.clone(),
-                name: print.name.clone(),
-                origin: Origin::Automatic,
-            });
+            let identity =
+                accepted.map(|print| Identity { person: print.person.clone(), name: print.name.clone(), origin });
             let status = match (accepted.map(|print| print.role), standing) {
                 (Some(Role::Owner), _) => Status::User,
                 (Some(Role::Person), _) => Status::NotUser,
@@ -177,6 +235,7 @@ impl Lane {
         for voice in self.voices.keys().copied().collect::<Vec<_>>() {
             self.publish_ruling(voice, out);
         }
+        self.suggest(out);
         contended
     }
 
@@ -209,11 +268,15 @@ impl Lane {
         match self.ruled(voice) {
             Ruled::Free | Ruled::Silenced => {}
             Ruled::Rejected | Ruled::Nobody => self.install(voice, None, Status::NoMatch, out),
-            Ruled::Named(named) => {
+            Ruled::Named(named, source) => {
                 let status = if named.role == Role::Owner { Status::User } else { Status::NotUser };
                 let print = self.gallery.iter().find(|print| print.person == named.person);
                 let name = print.map_or(named.name, |print| print.name.clone());
-                let identity = Identity { person: named.person, name, origin: Origin::Manual };
+                let origin = match source {
+                    Source::Here => Origin::Manual,
+                    Source::Carried => Origin::Carried,
+                };
+                let identity = Identity { person: named.person, name, origin };
                 self.install(voice, Some(identity), status, out);
             }
         }
@@ -228,7 +291,12 @@ impl Lane {
         if before == (identity.clone(), Some(status)) {
             return;
         }
-        let changed = before.0 != identity;
+        if record.segment.is_none() {
+            record.told = Told::NotYet;
+            return;
+        }
+        let person = |identity: &Option<Identity>| identity.as_ref().map(|identity| identity.person.clone());
+        let changed = person(&before.0) != person(&identity);
         if changed && before.0.is_some() {
             out.push(self.retracted(voice, status));
         }
@@ -259,7 +327,7 @@ impl Lane {
         }
     }
 
-    fn decided(&self, voice: Voice, decision: &Decision, contended: bool) -> Event {
+    pub(super) fn decided(&self, voice: Voice, decision: &Decision, contended: bool) -> Event {
         let best_is_owner = decision.best.map_or_else(|| self.gallery.has_owner(), |best| best.role == Role::Owner);
         let own = if best_is_owner { Target::Owner } else { Target::Person };
         let (target, ending) = if contended {
@@ -274,7 +342,7 @@ impl Lane {
         Event::Decided { lane: self.id, speaker: voice.speaker, target, ending }
     }
 
-    fn pending(&self, voice: Voice) -> Event {
+    pub(super) fn pending(&self, voice: Voice) -> Event {
         let target = if self.gallery.has_owner() { Target::Owner } else { Target::Person };
         Event::Decided { lane: self.id, speaker: voice.speaker, target, ending: Ending::Pending }
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use matcher_core::{
     Change, Embedding, Ending, Event, ExitReason, Explanation, Gallery, LaneId, Offer, PersonId, Policy, Print, Rate,
-    Role, Sample, Scope, SegmentId, Span, Spans, Speaker, Status, Target, Timeline, VoiceState,
+    Role, Sample, Scope, SegmentId, Span, Spans, Speaker, Status, Suggestions, Target, Timeline, VoiceState,
 };
 
 use super::Driver;
@@ -18,7 +18,16 @@ pub(crate) const HERTZ: u64 = 16_000;
 
 /// The literals that the decision rules are stated for.
 pub(crate) const fn policy() -> Policy {
-    Policy { threshold: 0.65, margin: 0.10, near_miss_bound: 0.70, near_owner_bound: 0.75, grouping: 0.50 }
+    Policy {
+        threshold: 0.65,
+        margin: 0.10,
+        near_miss_bound: 0.70,
+        near_owner_bound: 0.75,
+        grouping: 0.50,
+        reconnect: 0.35,
+        suggestions: Suggestions::Off,
+        levels: [0.65, 0.75, 0.85],
+    }
 }
 
 pub(crate) fn rate() -> Rate {
@@ -27,7 +36,7 @@ pub(crate) fn rate() -> Rate {
 
 pub(crate) fn print(person: &str, name: &str, role: Role, vector: [f32; 2]) -> Print {
     let embedding = Embedding::new(&vector).expect("prints are voiceprints");
-    Print { person: PersonId::new(person), name: name.into(), role, embedding }
+    Print { person: PersonId::new(person), name: name.into(), role, embedding, is_pinned: false }
 }
 
 pub(crate) fn gallery() -> Gallery {

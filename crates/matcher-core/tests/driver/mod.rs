@@ -7,14 +7,15 @@
 #![allow(dead_code, reason = "each test file uses another part of the driver")]
 
 mod fixture;
+mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use matcher_core::budget::{self, Denied, Outcome, Refused, Reservation, Seen, Settled};
 use matcher_core::{
-    Batch, Budget, Cap, Dispatch, Embedding, Event, ExitReason, Gallery, Generation, Join, LaneId, Limits, Monotonic,
-    Refusal, RequestId, Scheduler, Scope, Selection, Speaker, Timeline,
+    Batch, Budget, Cap, Dispatch, Embedding, Event, ExitReason, Gallery, Generation, Join, Keepsake, LaneId, Limits,
+    Monotonic, Refusal, RequestId, Scheduler, Scope, Selection, Speaker, Timeline,
 };
 
 pub(crate) use fixture::*;
@@ -36,6 +37,8 @@ pub(crate) struct Lane {
     pub(crate) generation: Generation,
     pub(crate) timeline: Timeline,
     pub(crate) budget: Budget,
+    /// The provider stream that is current.
+    pub(crate) scope: Scope,
 }
 
 /// A query in work.
@@ -80,6 +83,8 @@ pub(crate) struct Driver {
     pub(crate) events: Vec<Event>,
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
+    /// Every keepsake of a device's owner, and every withdrawal.
+    pub(crate) kept: Vec<(LaneId, Keepsake)>,
     /// Every query that reached the model.
     pub(crate) queries: Vec<(Speaker, Selection)>,
     scripts: BTreeMap<Speaker, VecDeque<Answer>>,
@@ -106,6 +111,7 @@ impl Driver {
             events: Vec::new(),
             counters: Counters::default(),
             limits,
+            kept: Vec::new(),
             queries: Vec::new(),
             scripts: BTreeMap::new(),
             default: Answer::Vector(OWNER),
@@ -117,10 +123,10 @@ impl Driver {
     /// Another socket enters the first conversation.
     pub(crate) fn join(&mut self, id: LaneId, gallery: Gallery, timeline: Timeline, limits: budget::Limits) {
         let generation = Generation(1);
-        let join = Join { generation, rate: timeline.rate(), gallery, attempts: BTreeMap::new(), held: Vec::new() };
+        let join = Join::new(generation, timeline.rate(), gallery);
         self.conversations[0].handle_joined(id, join).expect("the lane is new");
         let budget = Budget::new(limits, generation, self.now);
-        self.lanes.insert(id, Lane { conversation: 0, generation, timeline, budget });
+        self.lanes.insert(id, Lane { conversation: 0, generation, timeline, budget, scope: Scope::new("") });
     }
 
     /// What the model says to `speaker`, in order; after that the default.
@@ -154,7 +160,7 @@ impl Driver {
     pub(crate) fn offer_to(&mut self, lane: LaneId, generation: Generation, segments: &[Segment]) {
         let held = &self.lanes[&lane];
         let offers = segments.iter().map(|segment| segment.offer(&held.timeline)).collect();
-        let batch = Batch { generation, ring: held.timeline.range(), offers };
+        let batch = Batch { generation, scope: held.scope.clone(), ring: held.timeline.range(), offers };
         let mut out = Vec::new();
         self.conversations[held.conversation].handle_batch(lane, batch, self.now, &mut out);
         self.perform(held.conversation, out);
@@ -307,7 +313,7 @@ impl Driver {
         let gallery = self.conversations[from].gallery(id).expect("the lane was here").clone();
         let mut out = Vec::new();
         let held = self.conversations[from].handle_left(id, &mut out).held;
-        let join = Join { generation, rate, gallery, attempts, held };
+        let join = Join { attempts, held, ..Join::new(generation, rate, gallery) };
         self.conversations[to].handle_joined(id, join).expect("the lane has left");
         self.perform(from, out);
     }
@@ -346,10 +352,18 @@ impl Driver {
                     let open = self.open.remove(at);
                     self.settle(open.lane, open.reservation, Outcome::DeadlinePassed);
                 }
-                Event::Failed { .. } | Event::Decided { .. } | Event::Published { .. } | Event::Retracted { .. } => {}
+                Event::Failed { .. }
+                | Event::Decided { .. }
+                | Event::Published { .. }
+                | Event::Retracted { .. }
+                | Event::Suggested { .. }
+                | Event::RolledOver { .. }
+                | Event::Reconnected { .. }
+                | Event::Collapsed { .. } => {}
             }
             self.events.push(event);
         }
+        self.keepsakes(conversation);
     }
 }
 

@@ -3,10 +3,9 @@
 
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
-use super::Format;
-use crate::accounts;
+use super::{Format, WITH_CREATED};
 
-/// Writes all families. `created` is when the accounting series were created, in seconds of Unix time.
+/// Writes all families. `created` is when the series were created, in seconds of Unix time.
 pub(crate) fn page(format: Format, families: &[MetricFamily], created: f64) -> String {
     // A page is about 15 KiB; one allocation usually does.
     let mut page = Page { format, out: String::with_capacity(32 * 1024) };
@@ -34,7 +33,7 @@ impl Page {
     fn counter(&mut self, family: &MetricFamily, created: f64) {
         let name = family.name();
         let base = name.strip_suffix("_total").unwrap_or(name);
-        let created = name.starts_with(accounts::PREFIX).then_some(created);
+        let created = name.starts_with(WITH_CREATED).then_some(created);
         match self.format {
             Format::Text => self.counter_as_text(family, base, created),
             Format::OpenMetrics => self.counter_as_open_metrics(family, base, created),

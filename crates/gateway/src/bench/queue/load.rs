@@ -48,7 +48,7 @@ impl Load {
         let voices = u32::try_from(limits.slots_max.get()).unwrap_or(u32::MAX);
         let mut scheduler = Scheduler::new(limits, policy());
         let join =
-            Join { generation: GENERATION, rate, gallery: gallery(), attempts: BTreeMap::new(), held: Vec::new() };
+            Join::new(GENERATION, rate, gallery());
         scheduler.handle_joined(LANE, join).expect("an empty conversation has room");
         let (scope, stranger) = (Scope::new("stream:0"), direction(PEOPLE));
         Self { scheduler, timeline, scope, voices, now: Monotonic::ZERO, stranger, events: Vec::new() }
@@ -137,7 +137,7 @@ impl Load {
     }
 
     fn handle(&mut self, offers: Vec<Offer>) {
-        let batch = Batch { generation: GENERATION, ring: self.timeline.range(), offers };
+        let batch = Batch { generation: GENERATION, scope: Scope::new(""), ring: self.timeline.range(), offers };
         self.scheduler.handle_batch(LANE, batch, self.now, &mut self.events);
         self.events.clear();
     }
@@ -148,7 +148,16 @@ fn window(start: u64, samples: u64) -> Span {
 }
 
 fn policy() -> Policy {
-    Policy { threshold: 0.65, margin: 0.10, near_miss_bound: 0.70, near_owner_bound: 0.75, grouping: 0.50 }
+    Policy {
+        threshold: 0.65,
+        margin: 0.10,
+        near_miss_bound: 0.70,
+        near_owner_bound: 0.75,
+        grouping: 0.50,
+        reconnect: 0.35,
+        suggestions: Suggestions::Off,
+        levels: [0.65, 0.75, 0.85],
+    }
 }
 
 /// A voiceprint at right angles to every other.
@@ -163,6 +172,7 @@ fn gallery() -> Gallery {
         name: "Somebody".into(),
         role: if axis == 0 { Role::Owner } else { Role::Person },
         embedding: direction(axis),
+        is_pinned: false,
     };
     Gallery::new((0..PEOPLE).map(print).collect())
 }

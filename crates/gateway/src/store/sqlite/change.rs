@@ -16,7 +16,7 @@ const SAMPLES_PER_PERSON_MAX: i64 = 64;
 pub(super) fn person(transaction: &Transaction<'_>, id: &str) -> Result<Option<Person>, StoreError> {
     Ok(transaction
         .query_row(
-            "SELECT id, name, is_owner, created_ms, updated_ms FROM people WHERE account = ?1 AND id = ?2",
+            "SELECT id, name, is_owner, is_pinned, created_ms, updated_ms FROM people WHERE account = ?1 AND id = ?2",
             [LOCAL_ACCOUNT, id],
             row::person,
         )
@@ -48,6 +48,7 @@ pub(super) fn apply(
     let after = Person {
         name: change.name.clone().unwrap_or(before.name),
         is_owner: change.is_owner.unwrap_or(before.is_owner),
+        is_pinned: change.is_pinned.unwrap_or(before.is_pinned),
         updated_ms: now_ms,
         ..before
     };
@@ -55,8 +56,8 @@ pub(super) fn apply(
         refuse_second_owner(transaction, id)?;
     }
     transaction.execute(
-        "UPDATE people SET name = ?3, is_owner = ?4, updated_ms = ?5 WHERE account = ?1 AND id = ?2",
-        params![LOCAL_ACCOUNT, id, after.name, after.is_owner, now_ms],
+        "UPDATE people SET name = ?3, is_owner = ?4, is_pinned = ?5, updated_ms = ?6 WHERE account = ?1 AND id = ?2",
+        params![LOCAL_ACCOUNT, id, after.name, after.is_owner, after.is_pinned, now_ms],
     )?;
     Ok(after)
 }

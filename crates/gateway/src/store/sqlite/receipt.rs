@@ -6,7 +6,7 @@ mod body;
 use matcher_core::Receipt;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
-use crate::store::{LOCAL_ACCOUNT, StoreError};
+use crate::store::{Filed, LOCAL_ACCOUNT, StoreError};
 
 pub(super) fn read(connection: &Connection, conversation: &str) -> Result<Option<Receipt>, StoreError> {
     let mut query =
@@ -19,6 +19,23 @@ pub(super) fn read(connection: &Connection, conversation: &str) -> Result<Option
         .optional()?;
     let damaged = |reason| StoreError::Damaged { conversation: conversation.to_owned(), reason };
     row.map(|(generation, text)| body::parse(generation, &text).map_err(damaged)).transpose()
+}
+
+/// The receipts of several conversations, where the caller's transaction makes it one moment.
+pub(super) fn filed(transaction: &Transaction<'_>, conversations: &[&str]) -> Result<Vec<Filed>, StoreError> {
+    let of = |conversation: &&str| {
+        if is_deleted(transaction, conversation)? {
+            return Ok(Filed::Deleted);
+        }
+        Ok(Filed::Kept(read(transaction, conversation)?.unwrap_or_default()))
+    };
+    conversations.iter().map(of).collect()
+}
+
+fn is_deleted(connection: &Connection, conversation: &str) -> Result<bool, StoreError> {
+    let mut query = connection
+        .prepare_cached("SELECT 1 FROM conversations WHERE account = ?1 AND id = ?2 AND deleted_ms IS NOT NULL")?;
+    Ok(query.exists([LOCAL_ACCOUNT, conversation])?)
 }
 
 pub(super) fn generation(connection: &Connection, conversation: &str) -> Result<u64, StoreError> {
@@ -45,7 +62,7 @@ pub(super) fn write(transaction: &Transaction<'_>, conversation: &str, receipt: 
     let generation = i64::try_from(receipt.generation()).ok().filter(|generation| Some(*generation) == next);
     let generation = generation.ok_or(StoreError::ReceiptChanged)?;
 
-    // The database's own clock: when a row changed is for whoever looks into the file, and nothing is decided by it.
+    // The database's own clock: it decides alone when a receipt is old enough to be forgotten.
     transaction.execute(
         "INSERT INTO receipts (account, conversation, generation, body, updated_ms)
          VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000 AS INTEGER))

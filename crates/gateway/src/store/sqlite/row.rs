@@ -10,8 +10,9 @@ pub(super) fn person(row: &Row<'_>) -> Result<Person, rusqlite::Error> {
         id: row.get(0)?,
         name: row.get(1)?,
         is_owner: row.get(2)?,
-        created_ms: row.get(3)?,
-        updated_ms: row.get(4)?,
+        is_pinned: row.get(3)?,
+        created_ms: row.get(4)?,
+        updated_ms: row.get(5)?,
     })
 }
 

@@ -12,7 +12,7 @@ use crate::store::StoreError;
 /// How long a statement waits for a lock. Only a backup tool can hold one, since a second process is kept out.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-const MIGRATIONS: [&str; 2] = [PEOPLE, RECEIPTS];
+const MIGRATIONS: [&str; 3] = [PEOPLE, RECEIPTS, CONVERSATIONS];
 
 const PEOPLE: &str = "
     CREATE TABLE accounts (id TEXT PRIMARY KEY) STRICT;
@@ -52,6 +52,68 @@ const RECEIPTS: &str = "
         body         TEXT NOT NULL,
         updated_ms   INTEGER NOT NULL,
         PRIMARY KEY (account, conversation)
+    ) STRICT;
+";
+
+/// Nothing that was said, no audio, and no vector but in a sealed body. A deleted conversation keeps its row, and nothing
+/// else, until it would have been forgotten. `segments` and `voices` count rows, because counting them at each page reads
+/// them all.
+const CONVERSATIONS: &str = "
+    ALTER TABLE people ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0 CHECK (is_pinned IN (0, 1));
+
+    CREATE TABLE conversations (
+        account    TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        id         TEXT NOT NULL,
+        started_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        deleted_ms INTEGER,
+        segments   INTEGER NOT NULL DEFAULT 0,
+        voices     INTEGER NOT NULL DEFAULT 0,
+        left_out   INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (account, id)
+    ) STRICT;
+    CREATE INDEX newest_conversations ON conversations (account, updated_ms);
+
+    CREATE TABLE segments (
+        account      TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        recording    TEXT NOT NULL,
+        id           TEXT NOT NULL,
+        scope        TEXT NOT NULL,
+        speaker      INTEGER NOT NULL,
+        start_s      REAL NOT NULL,
+        end_s        REAL NOT NULL,
+        PRIMARY KEY (account, conversation, recording, id),
+        FOREIGN KEY (account, conversation) REFERENCES conversations (account, id) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE voices (
+        account          TEXT NOT NULL,
+        conversation     TEXT NOT NULL,
+        recording        TEXT NOT NULL,
+        scope            TEXT NOT NULL,
+        speaker          INTEGER NOT NULL,
+        label            TEXT,
+        status           TEXT NOT NULL,
+        person           TEXT,
+        name             TEXT,
+        origin           TEXT NOT NULL,
+        distance         REAL,
+        runner_up        REAL,
+        evidence_seconds REAL NOT NULL,
+        attempts         INTEGER NOT NULL,
+        PRIMARY KEY (account, conversation, recording, scope, speaker),
+        FOREIGN KEY (account, conversation) REFERENCES conversations (account, id) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE devices (
+        account    TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        device     BLOB NOT NULL CHECK (length(device) = 32),
+        token      TEXT NOT NULL,
+        revision   INTEGER NOT NULL,
+        body       BLOB,
+        written_ms INTEGER NOT NULL,
+        PRIMARY KEY (account, device)
     ) STRICT;
 ";
 

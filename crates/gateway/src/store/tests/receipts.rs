@@ -2,7 +2,7 @@
 //! Method: receipts made by edits, as the service makes them; damage and an old file are written by a second connection.
 
 use matcher_core::policy::Role;
-use matcher_core::receipt::{Correction, ENTRIES_MAX, Named, Reach, Rejection, Ruling, Subject, VoiceName};
+use matcher_core::receipt::{Correction, ENTRIES_MAX, Named, Reach, Rejection, Ruling, Source, Subject, VoiceName};
 use matcher_core::{PersonId, Receipt, Scope, SegmentId, Speaker};
 use rusqlite::params;
 
@@ -57,6 +57,66 @@ fn every_ruling_and_reach_is_there_after_reopening() {
     drop(store);
     assert_eq!((receipt.generation(), receipt.voices().count(), receipt.segments().count()), (18, 6, 24));
     assert_eq!(open(&directory).receipt("talk").unwrap(), Some(receipt));
+}
+
+#[test]
+fn where_a_decision_was_made_is_there_after_reopening() {
+    let directory = TemporaryDirectory::new();
+    let (Ruling::Is(named), mut receipt) = (is("anna", "Anna", Role::Person), edited(1)) else { unreachable!() };
+    receipt.carry(&[(voice(7, "socket:0"), named)].into()).unwrap();
+    let store = open(&directory);
+    store.save_receipt("talk", &edited(1)).unwrap();
+    store.save_receipt("talk", &receipt).unwrap();
+    drop(store);
+    let kept = open(&directory).receipt("talk").unwrap().expect("it was saved");
+    let sources: Vec<Source> = kept.voices().map(|(_, entry)| entry.source).collect();
+    assert_eq!((sources, &kept), (vec![Source::Here, Source::Carried], &receipt));
+}
+
+/// Each edit raises both receipts, one after the other; so a reading that saw the second one's edit saw the first one's.
+#[test]
+fn several_receipts_are_read_as_they_were_at_one_moment() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    let kept = |times| Filed::Kept(edited(times));
+    assert_eq!(store.receipts(&[]).unwrap(), []);
+    assert_eq!(store.receipts(&["second", "first"]).unwrap(), [kept(0), kept(0)]);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for times in 1..=40 {
+                store.save_receipt("first", &edited(times)).unwrap();
+                store.save_receipt("second", &edited(times)).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let generations: Vec<u64> = store.receipts(&["second", "first"]).unwrap().iter().map(generation).collect();
+            let [second, first] = generations[..] else { panic!("{generations:?}") };
+            assert!(first == second || first == second + 1, "{first} and {second} were never there together");
+        }
+    });
+    store.save_receipt("first", &edited(41)).unwrap();
+    assert_eq!(store.receipts(&["second", "first", "second"]).unwrap(), [kept(40), kept(41), kept(40)]);
+    store.delete_conversation("first", 1).unwrap();
+    assert_eq!(store.receipts(&["second", "first"]).unwrap(), [kept(40), Filed::Deleted]);
+}
+
+fn generation(filed: &Filed) -> u64 {
+    match filed {
+        Filed::Kept(receipt) => receipt.generation(),
+        Filed::Deleted => panic!("nothing was deleted"),
+    }
+}
+
+#[test]
+fn one_damaged_receipt_of_several_is_an_error() {
+    let directory = TemporaryDirectory::new();
+    open(&directory).save_receipt("talk", &edited(1)).unwrap();
+    damage(&directory, "UPDATE receipts SET body = '{'");
+    let store = open(&directory);
+    assert!(
+        matches!(store.receipts(&["well", "talk"]), Err(StoreError::Damaged { conversation, .. }) if conversation == "talk")
+    );
+    assert_eq!(store.receipts(&["well"]).unwrap(), [Filed::Kept(Receipt::default())]);
 }
 
 #[test]
@@ -147,6 +207,7 @@ fn damage(directory: &TemporaryDirectory, statement: &str) {
 fn a_damaged_receipt_is_an_error_that_names_its_conversation() {
     let whole = r#"{"voices":[{"speaker":1,"scope":"s","generation":2,"ruling":"is_nobody"}],"segments":[{"segment":"a","speaker":1,"scope":"s","reach":"voice","generation":1,"ruling":{"is":{"person":"p","name":"P","role":"owner"}}}]}"#;
     check(2, whole.as_bytes(), None);
+    check(2, whole.replacen("\"is_nobody\"", "\"is_nobody\",\"source\":\"carried\"", 1).as_bytes(), None);
     check(1, whole.as_bytes(), Some("generation 2"));
     check(0, br#"{"voices":[],"segments":[]}"#, Some("generation is 0"));
     check(-1, whole.as_bytes(), Some("-1"));
@@ -162,6 +223,8 @@ fn a_damaged_receipt_is_an_error_that_names_its_conversation() {
         ("\"is\"", "\"was\"", "was"),
         ("owner", "admin", "admin"),
         (r#""reach":"voice""#, r#""reach":"all""#, "all"),
+        (r#""ruling":"is_nobody""#, r#""ruling":"is_nobody","source":"guessed""#, "guessed"),
+        (r#""ruling":"is_nobody""#, r#""ruling":"is_nobody","source":null"#, "expected value"),
         (r#","role":"owner""#, "", "role"),
         (r#","role":"owner""#, r#","role":"owner","age":3"#, "age"),
         (r#""scope":"s","generation":2"#, r#""scope":"s","generation":2,"sure":true"#, "sure"),
@@ -217,56 +280,4 @@ fn a_receipt_keeps_the_name_of_a_person_who_was_deleted() {
     store.save_receipt("talk", &receipt).unwrap();
     store.delete_person("anna").unwrap();
     assert_eq!(store.receipt("talk").unwrap(), Some(receipt));
-}
-
-/// The first format, as it was.
-const FORMAT_1: &str = "
-    CREATE TABLE accounts (id TEXT PRIMARY KEY) STRICT;
-    INSERT INTO accounts (id) VALUES ('local');
-
-    CREATE TABLE people (
-        account    TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
-        id         TEXT NOT NULL,
-        name       TEXT NOT NULL,
-        is_owner   INTEGER NOT NULL CHECK (is_owner IN (0, 1)),
-        created_ms INTEGER NOT NULL,
-        updated_ms INTEGER NOT NULL,
-        PRIMARY KEY (account, id)
-    ) STRICT;
-    CREATE UNIQUE INDEX one_owner ON people (account) WHERE is_owner = 1;
-
-    CREATE TABLE samples (
-        id          INTEGER PRIMARY KEY AUTOINCREMENT,
-        account     TEXT NOT NULL,
-        person      TEXT NOT NULL,
-        seconds     REAL NOT NULL,
-        quality     REAL NOT NULL,
-        fingerprint TEXT NOT NULL,
-        vector      BLOB NOT NULL,
-        created_ms  INTEGER NOT NULL,
-        FOREIGN KEY (account, person) REFERENCES people (account, id) ON DELETE CASCADE
-    ) STRICT;
-    CREATE INDEX samples_of_person ON samples (account, person);
-    PRAGMA user_version = 1;
-";
-
-#[test]
-fn a_database_of_the_first_format_keeps_its_people_and_takes_receipts() {
-    let directory = TemporaryDirectory::new();
-    let connection = Connection::open(directory.path().join("rollcall.db")).unwrap();
-    connection.execute_batch(FORMAT_1).unwrap();
-    connection.execute("INSERT INTO people VALUES ('local', 'anna', 'Anna', 1, 1000, 2000)", []).unwrap();
-    let blob: Vec<u8> = vector(0.7).values().iter().flat_map(|value| value.to_le_bytes()).collect();
-    let sample = "INSERT INTO samples VALUES (7, 'local', 'anna', 4.5, 0.9, 'model', ?1, 1500)";
-    connection.execute(sample, [blob]).unwrap();
-    drop(connection);
-
-    let store = open(&directory);
-    let anna = Person { id: "anna".into(), name: "Anna".into(), is_owner: true, created_ms: 1000, updated_ms: 2000 };
-    assert_eq!(store.people().unwrap(), [anna]);
-    let kept = Sample { id: 7, person: "anna".into(), features: features(0.7), created_ms: 1500 };
-    assert_eq!(store.samples().unwrap(), [kept]);
-    store.save_receipt("talk", &edited(1)).unwrap();
-    drop(store);
-    assert_eq!(open(&directory).receipt("talk").unwrap(), Some(edited(1)), "and opens a second time");
 }

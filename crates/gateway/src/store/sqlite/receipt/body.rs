@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use matcher_core::policy::Role;
-use matcher_core::receipt::{Entry, Named, Reach, Rejection, Ruling, SegmentEntry, VoiceName};
+use matcher_core::receipt::{Entry, Named, Reach, Rejection, Ruling, SegmentEntry, Source, VoiceName};
 use matcher_core::{PersonId, Receipt, Scope, SegmentId, Speaker};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,8 @@ struct Voice {
     scope: String,
     generation: u64,
     ruling: Decision,
+    #[serde(with = "SourceWord", default, skip_serializing_if = "is_here")]
+    source: Source,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -36,6 +38,8 @@ struct Segment {
     reach: Reach,
     generation: u64,
     ruling: Decision,
+    #[serde(with = "SourceWord", default, skip_serializing_if = "is_here")]
+    source: Source,
 }
 
 /// The tag stands outside, because an inside tag lets unknown fields through.
@@ -63,6 +67,19 @@ enum ReachWord {
     SegmentOnly,
 }
 
+/// Left out where a decision was made here, as in every receipt from before there was anything else.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Source", rename_all = "snake_case")]
+enum SourceWord {
+    Here,
+    Carried,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_here(source: &Source) -> bool {
+    matches!(source, Source::Here)
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Role", rename_all = "snake_case")]
 enum RoleWord {
@@ -76,6 +93,7 @@ pub(super) fn text(receipt: &Receipt) -> String {
         scope: voice.scope.to_string(),
         generation: entry.generation,
         ruling: Decision::of(&entry.ruling),
+        source: entry.source,
     });
     let segments = receipt.segments().map(|(segment, held)| Segment {
         segment: segment.to_string(),
@@ -84,6 +102,7 @@ pub(super) fn text(receipt: &Receipt) -> String {
         reach: held.reach,
         generation: held.entry.generation,
         ruling: Decision::of(&held.entry.ruling),
+        source: held.entry.source,
     });
     let body = Body { voices: voices.collect(), segments: segments.collect() };
     serde_json::to_string(&body).expect("texts, numbers and lists of them always become JSON")
@@ -98,7 +117,7 @@ pub(super) fn parse(generation: i64, text: &[u8]) -> Result<Receipt, String> {
     let mut voices = BTreeMap::new();
     for voice in body.voices {
         let name = voice_name(voice.speaker, &voice.scope);
-        let kept = voices.insert(name, entry(voice.generation, of, voice.ruling)?);
+        let kept = voices.insert(name, entry(voice.generation, of, (voice.ruling, voice.source))?);
         refuse_twice(kept.is_some(), || format!("voice {} of {:?}", voice.speaker, voice.scope))?;
     }
     let mut segments = BTreeMap::new();
@@ -106,7 +125,7 @@ pub(super) fn parse(generation: i64, text: &[u8]) -> Result<Receipt, String> {
         let held = SegmentEntry {
             voice: voice_name(segment.speaker, &segment.scope),
             reach: segment.reach,
-            entry: entry(segment.generation, of, segment.ruling)?,
+            entry: entry(segment.generation, of, (segment.ruling, segment.source))?,
         };
         let kept = segments.insert(SegmentId::new(&segment.segment), held);
         refuse_twice(kept.is_some(), || format!("segment {:?}", segment.segment))?;
@@ -119,11 +138,11 @@ fn voice_name(speaker: u32, scope: &str) -> VoiceName {
 }
 
 /// An entry from after the receipt's newest edit would win against every edit to come.
-fn entry(generation: u64, of: u64, decision: Decision) -> Result<Entry, String> {
+fn entry(generation: u64, of: u64, (decision, source): (Decision, Source)) -> Result<Entry, String> {
     if !(1..=of).contains(&generation) {
         return Err(format!("an entry has generation {generation}, and the receipt has {of}"));
     }
-    Ok(Entry { generation, ruling: decision.into_ruling() })
+    Ok(Entry { generation, ruling: decision.into_ruling(), source })
 }
 
 fn refuse_twice(is_twice: bool, what: impl FnOnce() -> String) -> Result<(), String> {

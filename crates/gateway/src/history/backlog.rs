@@ -1,0 +1,223 @@
+//! What waits for the disk: at most one entry a conversation, news of one thing merged into its newest state.
+//!
+//! Pure: it reads no clock and writes nothing. An entry is written in this order: the deletion, the opening, the pages;
+//! what came before a deletion is gone with it.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+
+use crate::store::{Page, SegmentRecord, VoiceRecord};
+
+/// Pages that wait: every recording of four times the conversations that a server holds by default. Beyond it the oldest
+/// conversation's are forgotten.
+pub(super) const PAGES_MAX: usize = 4096;
+
+/// Segments and voices that wait: with a disk that fails for minutes, a few megabytes. Beyond it the oldest
+/// conversation's segments are forgotten, and when there are none, its voices.
+pub(super) const ROWS_MAX: usize = 20_000;
+
+/// Whether a deletion found anything; `None` when the store failed.
+pub(super) type Deleted = Option<bool>;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// How much was ever pushed; the number of the newest push.
+    pushed: u64,
+    waiting: BTreeMap<String, Entry>,
+    /// What is being written now, by the number of its oldest push.
+    in_flight: BTreeMap<String, u64>,
+    pages: usize,
+    rows: usize,
+    forgotten: u64,
+}
+
+/// What waits of one conversation.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// The number of its oldest push.
+    since: u64,
+    /// Who waits for the deletion.
+    pub(super) deletions: Vec<oneshot::Sender<Deleted>>,
+    /// Whether the conversation began or went on.
+    pub(super) opens: bool,
+    drafts: BTreeMap<String, Draft>,
+}
+
+/// A page that still changes.
+#[derive(Debug, Default)]
+struct Draft {
+    segments: BTreeMap<String, SegmentRecord>,
+    voices: BTreeMap<(u32, String), VoiceRecord>,
+}
+
+impl Backlog {
+    /// The number of the newest push.
+    pub(super) const fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// The conversation begins or goes on.
+    pub(super) fn open(&mut self, conversation: &str) {
+        self.make_room(usize::from(!self.waiting.contains_key(conversation)), 0);
+        self.change(conversation, |entry| entry.opens = true);
+    }
+
+    /// Adds news of a recording.
+    pub(super) fn push(&mut self, conversation: &str, page: Page) {
+        let waiting = self.waiting.get(conversation);
+        let is_new = !waiting.is_some_and(|entry| entry.drafts.contains_key(&page.recording));
+        self.make_room(usize::from(is_new), page.segments.len() + page.voices.len());
+        self.change(conversation, |entry| entry.drafts.entry(page.recording.clone()).or_default().add(page));
+    }
+
+    /// Forgets what waits of a conversation, and has the rest removed.
+    pub(super) fn delete(&mut self, conversation: &str, done: oneshot::Sender<Deleted>) {
+        self.change(conversation, |entry| {
+            entry.opens = false;
+            entry.drafts.clear();
+            entry.deletions.push(done);
+        });
+    }
+
+    /// Whether everything up to a push is on disk or given up: of one conversation, or of all.
+    pub(super) fn is_settled(&self, push: u64, conversation: Option<&str>) -> bool {
+        let waiting = self.waiting.iter().map(|(id, entry)| (id, entry.since));
+        let in_flight = self.in_flight.iter().map(|(id, since)| (id, *since));
+        let concerns = |id: &str| conversation.is_none_or(|wanted| wanted == id);
+        !waiting.chain(in_flight).any(|(id, since)| since <= push && concerns(id))
+    }
+
+    /// Everything that waits, to be written now, until [`Backlog::land`].
+    pub(super) fn take(&mut self) -> BTreeMap<String, Entry> {
+        (self.pages, self.rows) = (0, 0);
+        let taken = std::mem::take(&mut self.waiting);
+        self.in_flight = taken.iter().map(|(id, entry)| (id.clone(), entry.since)).collect();
+        taken
+    }
+
+    /// The writing ended; what failed waits again, under what came meanwhile.
+    pub(super) fn land(&mut self, failed: BTreeMap<String, Entry>) {
+        self.in_flight.clear();
+        for (conversation, older) in failed {
+            self.make_room(older.pages(), older.rows());
+            let newer = self.remove(&conversation);
+            self.insert(conversation, older.then(newer));
+        }
+    }
+
+    /// Segments and voices that were forgotten since this was asked last.
+    pub(super) fn take_forgotten(&mut self) -> u64 {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    fn change(&mut self, conversation: &str, change: impl FnOnce(&mut Entry)) {
+        self.pushed += 1;
+        let fresh = || Entry { since: self.pushed, ..Entry::default() };
+        let mut entry = self.waiting.remove(conversation).map_or_else(fresh, |entry| {
+            self.pages -= entry.pages();
+            self.rows -= entry.rows();
+            entry
+        });
+        change(&mut entry);
+        self.insert(conversation.to_owned(), entry);
+    }
+
+    fn insert(&mut self, conversation: String, entry: Entry) {
+        self.pages += entry.pages();
+        self.rows += entry.rows();
+        self.waiting.insert(conversation, entry);
+    }
+
+    fn remove(&mut self, conversation: &str) -> Option<Entry> {
+        let entry = self.waiting.remove(conversation)?;
+        self.pages -= entry.pages();
+        self.rows -= entry.rows();
+        Some(entry)
+    }
+
+    fn make_room(&mut self, pages: usize, rows: usize) {
+        while self.pages > 0 && self.pages + pages > PAGES_MAX {
+            self.forget_oldest();
+        }
+        while self.rows > 0 && self.rows + rows > ROWS_MAX {
+            self.thin_oldest();
+        }
+    }
+
+    /// Forgets all that waits of the conversation that waits longest.
+    fn forget_oldest(&mut self) {
+        let oldest = self.waiting.iter().min_by_key(|(_, entry)| entry.since).map(|(id, _)| id.clone());
+        let entry = oldest.and_then(|oldest| self.remove(&oldest));
+        self.forgotten += entry.map_or(0, |entry| entry.rows() as u64);
+    }
+
+    /// Forgets the oldest segments, a conversation's at once; where nobody has any, the oldest voices.
+    fn thin_oldest(&mut self) {
+        let has_segments = self.waiting.values().any(|entry| entry.segments() > 0);
+        let is_thinnable = |entry: &Entry| if has_segments { entry.segments() > 0 } else { entry.rows() > 0 };
+        let thinnable = self.waiting.values_mut().filter(|entry| is_thinnable(entry));
+        let Some(oldest) = thinnable.min_by_key(|entry| entry.since) else { return };
+        let before = oldest.rows();
+        for draft in oldest.drafts.values_mut() {
+            draft.segments.clear();
+            if !has_segments {
+                draft.voices.clear();
+            }
+        }
+        let gone = before - oldest.rows();
+        self.rows -= gone;
+        self.forgotten += gone as u64;
+    }
+}
+
+impl Entry {
+    /// The pages, as a store takes them.
+    pub(super) fn pages_to_write(&self) -> impl Iterator<Item = Page> {
+        self.drafts.iter().map(|(recording, draft)| Page {
+            recording: recording.clone(),
+            segments: draft.segments.values().cloned().collect(),
+            voices: draft.voices.values().cloned().collect(),
+        })
+    }
+
+    /// This page is on disk.
+    pub(super) fn written(&mut self, recording: &str) {
+        self.drafts.remove(recording);
+    }
+
+    /// An entry that only opens takes a place as well.
+    fn pages(&self) -> usize {
+        self.drafts.len().max(1)
+    }
+
+    fn segments(&self) -> usize {
+        self.drafts.values().map(|draft| draft.segments.len()).sum()
+    }
+
+    fn rows(&self) -> usize {
+        self.drafts.values().map(|draft| draft.segments.len() + draft.voices.len()).sum()
+    }
+
+    fn then(self, newer: Option<Self>) -> Self {
+        let Some(newer) = newer else { return self };
+        if !newer.deletions.is_empty() {
+            return Self { since: self.since, ..newer };
+        }
+        let mut merged = Self { opens: self.opens || newer.opens, ..self };
+        for (recording, draft) in newer.drafts {
+            let older = merged.drafts.entry(recording).or_default();
+            older.segments.extend(draft.segments);
+            older.voices.extend(draft.voices);
+        }
+        merged
+    }
+}
+
+impl Draft {
+    fn add(&mut self, page: Page) {
+        self.segments.extend(page.segments.into_iter().map(|segment| (segment.id.clone(), segment)));
+        self.voices.extend(page.voices.into_iter().map(|voice| ((voice.speaker, voice.scope.clone()), voice)));
+    }
+}

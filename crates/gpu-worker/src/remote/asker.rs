@@ -1,0 +1,141 @@
+//! What is said to an endpoint: the questions that a worker and an endpoint's keeper ask, in either protocol.
+//!
+//! It owns a client, the front end and the buffers in between, and belongs to one thread. Which endpoint is asked, and
+//! what its answer means for it, is decided elsewhere. Every vector that leaves here has the model's size, is finite and
+//! points somewhere.
+
+use std::time::Instant;
+
+use matcher_core::Embedding;
+
+use crate::engine::Clip;
+use crate::extractor::ExtractError;
+use crate::fbank::BINS;
+use crate::front_end::Encoder;
+use crate::manifest::{FrontEnd, Manifest};
+
+use super::config::{Plan, Speech};
+use super::embedding;
+use super::fault::Fault;
+use super::http::{Client, Place, Request};
+use super::open_inference::{Input, Ports, Wanted};
+
+/// An endpoint as a probe found it.
+#[derive(Debug)]
+pub(super) struct Reach {
+    pub(super) place: Place,
+    /// Where to post a clip.
+    path: String,
+    /// What the server's model takes and gives; none where the protocol does not say.
+    ports: Option<Ports>,
+}
+
+pub(super) struct Asker {
+    client: Client,
+    speech: Speech,
+    input: Input,
+    dimension: usize,
+    encoder: Encoder,
+    values: Vec<f32>,
+    body: Vec<u8>,
+}
+
+impl Asker {
+    pub(super) fn new(plan: &Plan, manifest: &Manifest) -> Self {
+        let input = match manifest.front_end {
+            FrontEnd::KaldiFbank80Cmn => Input::Rows(BINS),
+            FrontEnd::Waveform16k => Input::Wave,
+        };
+        Self {
+            client: Client::new(plan.connect),
+            speech: plan.speech.clone(),
+            input,
+            dimension: manifest.dimension,
+            encoder: Encoder::new(),
+            values: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// The means to end its exchanges from another thread.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Computes what does not depend on the endpoint. [`Asker::ask`] sends it.
+    pub(super) fn prepare(&mut self, clip: &Clip) -> Result<(), ExtractError> {
+        self.values.clear();
+        match (&self.speech, self.input) {
+            (Speech::Embedding, _) => embedding::check(clip),
+            (Speech::OpenInference { .. }, Input::Rows(_)) => {
+                self.encoder.append_features(clip, &mut self.values).map(drop)
+            }
+            (Speech::OpenInference { .. }, Input::Wave) => self.encoder.append_wave(clip, &mut self.values).map(drop),
+        }
+    }
+
+    /// Sends the prepared clip and reads its vector.
+    pub(super) fn ask(&mut self, reach: &Reach, clip: &Clip, by: Instant) -> Result<Vec<f32>, Fault> {
+        let vector = match &reach.ports {
+            Some(ports) => {
+                let left = by.saturating_duration_since(Instant::now());
+                let left_us = u64::try_from(left.as_micros()).unwrap_or(u64::MAX);
+                let head = ports.write(self.input, &self.values, left_us, &mut self.body).to_string();
+                let headers =
+                    [("Content-Type", "application/octet-stream"), ("Inference-Header-Content-Length", head.as_str())];
+                ports.read(&self.exchange(reach, &headers, by)?)?
+            }
+            None => {
+                let kind = embedding::write(clip, &mut self.body);
+                embedding::read(&self.exchange(reach, &[("Content-Type", kind.as_str())], by)?.body)?
+            }
+        };
+        Embedding::of_size(&vector, self.dimension)?;
+        Ok(vector)
+    }
+
+    fn exchange(
+        &self,
+        reach: &Reach,
+        headers: &[(&'static str, &str)],
+        by: Instant,
+    ) -> Result<super::http::Answer, Fault> {
+        let request = Request { path: &reach.path, headers, body: Some(&self.body) };
+        self.client.exchange(&reach.place, &request, by)
+    }
+
+    /// Whether the server says that it is ready, where the protocol lets one ask.
+    pub(super) fn check(&self, place: &Place, root: &str, by: Instant) -> Result<(), Fault> {
+        let Speech::OpenInference { model, .. } = &self.speech else { return Ok(()) };
+        for path in [format!("{root}/v2/health/ready"), format!("{root}/v2/models/{model}/ready")] {
+            self.get(place, &path, by)?;
+        }
+        Ok(())
+    }
+
+    /// Whether [`Asker::check`] asks anything.
+    pub(super) fn can_check(&self) -> bool {
+        matches!(self.speech, Speech::OpenInference { .. })
+    }
+
+    /// Finds out how the endpoint is to be asked. `root` is its configured path.
+    pub(super) fn reach(&self, place: Place, root: &str, by: Instant) -> Result<Reach, Fault> {
+        let Speech::OpenInference { model, input, output } = &self.speech else {
+            return Ok(Reach { place, path: if root.is_empty() { "/".to_owned() } else { root.to_owned() }, ports: None });
+        };
+        let metadata = self.get(&place, &format!("{root}/v2/models/{model}"), by)?;
+        let wanted = Wanted { input: input.as_deref(), output: output.as_deref() };
+        let ports = Ports::of(&metadata, &wanted, self.input, self.dimension)?;
+        Ok(Reach { place, path: format!("{root}/v2/models/{model}/infer"), ports: Some(ports) })
+    }
+
+    fn get(&self, place: &Place, path: &str, by: Instant) -> Result<Vec<u8>, Fault> {
+        let request = Request { path, headers: &[], body: None };
+        match self.client.exchange(place, &request, by) {
+            Ok(answer) => Ok(answer.body),
+            // Nobody's clip was refused here.
+            Err(Fault::Refused(status)) => Err(Fault::Status(status)),
+            Err(fault) => Err(fault),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The endpoints of one service and how each of them stands: which one a query goes to, and what its end says about it.
+//! Workers and keepers meet here, under one lock that is held for moments; nobody is asked anything under it.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use matcher_core::Embedding;
+
+use super::asker::Reach;
+use super::circuit::{Circuit, Limits, Stand};
+use super::config::Address;
+use super::fault::Fault;
+
+/// Two endpoints whose voiceprints of the same clip are farther apart run different models. Other precisions of one model
+/// stay within a few hundredths; other models are about 1 apart.
+const SAME_MODEL_MAX: f64 = 0.2;
+
+/// How an endpoint stands, for health reports and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointHealth {
+    /// Its address, as configured.
+    pub endpoint: String,
+    /// Whether it is asked.
+    pub stand: Stand,
+    /// Queries that it is working on.
+    pub under_way: usize,
+    /// Queries that it answered with a voiceprint.
+    pub answered: u64,
+    /// Queries that were sent to it in vain.
+    pub failed: u64,
+    /// What went wrong there last, until it answers again.
+    pub last_fault: Option<Fault>,
+}
+
+/// What an endpoint's keeper has to do.
+pub(super) enum Duty {
+    /// Try it from scratch, with a clip that nobody waits for.
+    Probe,
+    /// Look whether it still says that it is ready.
+    Check(Arc<Reach>),
+}
+
+pub(super) struct Fleet {
+    addresses: Vec<Address>,
+    check_every: Duration,
+    started: Instant,
+    state: Mutex<State>,
+    /// Keepers wait here.
+    changed: Condvar,
+}
+
+struct State {
+    standings: Vec<Standing>,
+    /// What the first endpoint that was ever in service made of the probe's clip.
+    reference: Option<Embedding>,
+    /// Counts queries, so that equals take turns.
+    turns: u64,
+    closed: bool,
+}
+
+struct Standing {
+    circuit: Circuit,
+    reach: Option<Arc<Reach>>,
+    check_at: Duration,
+    under_way: usize,
+    last_turn: u64,
+    answered: u64,
+    failed: u64,
+    last_fault: Option<Fault>,
+}
+
+impl Fleet {
+    pub(super) fn new(addresses: Vec<Address>, limits: Limits, check_every: Duration) -> Self {
+        let standing = |_: &Address| Standing {
+            circuit: Circuit::new(limits),
+            reach: None,
+            check_at: Duration::ZERO,
+            under_way: 0,
+            last_turn: 0,
+            answered: 0,
+            failed: 0,
+            last_fault: None,
+        };
+        let standings = addresses.iter().map(standing).collect();
+        let state = Mutex::new(State { standings, reference: None, turns: 0, closed: false });
+        Self { addresses, check_every, started: Instant::now(), state, changed: Condvar::new() }
+    }
+
+    pub(super) fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// No invariant spans two statements, so a panic under the lock spoils nothing.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // For workers.
+
+    /// The endpoint for the next query; none when all are out of service.
+    pub(super) fn go(self: &Arc<Self>) -> Option<Going> {
+        let mut state = self.state();
+        let index = choose(&state.standings)?;
+        state.turns += 1;
+        let turn = state.turns;
+        let standing = state.standings.get_mut(index)?;
+        let reach = Arc::clone(standing.reach.as_ref()?);
+        standing.under_way += 1;
+        standing.last_turn = turn;
+        drop(state);
+        Some(Going { fleet: Arc::clone(self), index, reach })
+    }
+
+    fn ended(&self, index: usize, outcome: Result<(), Fault>) {
+        let now = self.now();
+        self.update(index, |standing| match outcome {
+            Ok(()) => {
+                standing.answered += 1;
+                standing.last_fault = None;
+                standing.circuit.handle_success();
+            }
+            Err(fault) => {
+                standing.failed += 1;
+                standing.fail(fault, now);
+            }
+        });
+    }
+
+    // For keepers.
+
+    /// Waits until there is something to do for an endpoint. None when the service ends.
+    pub(super) fn wait_for_duty(&self, index: usize, checks: bool) -> Option<Duty> {
+        let mut state = self.state();
+        loop {
+            let now = self.now();
+            if state.closed {
+                return None;
+            }
+            let standing = state.standings.get_mut(index)?;
+            if standing.circuit.handle_probe(now) {
+                return Some(Duty::Probe);
+            }
+            let check_at = Some(standing.check_at).filter(|_| checks);
+            let due = match standing.circuit.poll_timeout() {
+                Some(probe_at) => Some(probe_at),
+                None if check_at.is_some_and(|at| at <= now) => {
+                    standing.check_at = now.saturating_add(self.check_every);
+                    return standing.reach.clone().map(Duty::Check);
+                }
+                None => check_at,
+            };
+            // Without a moment of its own it is woken when the circuit opens.
+            let wait = due.map_or(self.check_every, |at| at.saturating_sub(now));
+            state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// What the probe found: a way to reach the endpoint, and its voiceprint of the probe's clip.
+    pub(super) fn probed(&self, index: usize, found: Result<(Reach, Embedding), Fault>) {
+        let found = found.and_then(|(reach, print)| self.compare(print).map(|()| reach));
+        let now = self.now();
+        let check_at = now.saturating_add(self.check_every);
+        self.update(index, |standing| match found {
+            Ok(reach) => {
+                standing.reach = Some(Arc::new(reach));
+                standing.check_at = check_at;
+                standing.last_fault = None;
+                standing.circuit.handle_probed();
+            }
+            Err(fault) => standing.fail(fault, now),
+        });
+    }
+
+    /// What a look at an endpoint in service found. That it is ready says nothing about its answers.
+    pub(super) fn checked(&self, index: usize, found: Result<(), Fault>) {
+        let now = self.now();
+        if let Err(fault) = found {
+            self.update(index, |standing| standing.fail(fault, now));
+        }
+    }
+
+    fn compare(&self, print: Embedding) -> Result<(), Fault> {
+        let mut state = self.state();
+        let reference = state.reference.get_or_insert_with(|| print.clone());
+        match reference.distance(&print) {
+            Some(distance) if distance <= SAME_MODEL_MAX => Ok(()),
+            Some(_) | None => Err(Fault::AnotherModel),
+        }
+    }
+
+    // For everybody.
+
+    /// What is wrong, when no endpoint is in service.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let state = self.state();
+        if choose(&state.standings).is_some() {
+            return None;
+        }
+        let told = |(address, standing): (&Address, &Standing)| match standing.last_fault {
+            Some(fault) => format!("{address}: {fault}"),
+            None => format!("{address}: not asked yet"),
+        };
+        let each: Vec<String> = self.addresses.iter().zip(&state.standings).map(told).collect();
+        Some(format!("no extraction server is in service ({})", each.join("; ")))
+    }
+
+    pub(super) fn health(&self) -> Vec<EndpointHealth> {
+        let state = self.state();
+        let told = |(address, standing): (&Address, &Standing)| EndpointHealth {
+            endpoint: address.to_string(),
+            stand: standing.circuit.stand(),
+            under_way: standing.under_way,
+            answered: standing.answered,
+            failed: standing.failed,
+            last_fault: standing.last_fault,
+        };
+        self.addresses.iter().zip(&state.standings).map(told).collect()
+    }
+
+    /// No endpoint is looked after any more.
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Changes how an endpoint stands, and tells keepers and the log when that puts it in or out of service.
+    fn update(&self, index: usize, change: impl FnOnce(&mut Standing)) {
+        let mut state = self.state();
+        let Some(standing) = state.standings.get_mut(index) else { return };
+        let before = (standing.is_in_service(), standing.last_fault);
+        change(standing);
+        let after = (standing.is_in_service(), standing.last_fault);
+        drop(state);
+        self.changed.notify_all();
+        let endpoint = self.addresses.get(index).map(Address::to_string).unwrap_or_default();
+        match after {
+            (true, _) if !before.0 => tracing::info!(endpoint, "an extraction server is in service"),
+            (false, Some(fault)) if before != after => {
+                tracing::warn!(endpoint, %fault, "an extraction server is out of service");
+            }
+            (true | false, _) => {}
+        }
+    }
+}
+
+impl Standing {
+    fn is_in_service(&self) -> bool {
+        matches!(self.circuit.stand(), Stand::Closed { .. })
+    }
+
+    fn fail(&mut self, fault: Fault, now: Duration) {
+        if fault.is_the_endpoints() {
+            self.last_fault = Some(fault);
+            self.circuit.handle_failure(now);
+        }
+    }
+}
+
+/// The one in service with the fewest failures in a row; of these the least busy; of these the one whose last query is
+/// longest ago.
+fn choose(standings: &[Standing]) -> Option<usize> {
+    let rank = |(index, standing): (usize, &Standing)| match standing.circuit.stand() {
+        Stand::Closed { failures } => Some(((failures, standing.under_way, standing.last_turn), index)),
+        Stand::Open | Stand::Probing => None,
+    };
+    (0..).zip(standings).filter_map(rank).min().map(|(_, index)| index)
+}
+
+/// A query on its way to an endpoint. Dropped without a word it counts as broken off.
+pub(super) struct Going {
+    fleet: Arc<Fleet>,
+    index: usize,
+    pub(super) reach: Arc<Reach>,
+}
+
+impl Going {
+    /// The query is over.
+    pub(super) fn ended(self, outcome: Result<(), Fault>) {
+        self.fleet.ended(self.index, outcome);
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        self.fleet.update(self.index, |standing| standing.under_way = standing.under_way.saturating_sub(1));
+    }
+}
