@@ -15,14 +15,18 @@ use std::time::Duration;
 
 use actix::{Actor, Addr};
 use bytes::Bytes;
+use gateway::capsule::Sealer;
+use gateway::history::History;
+use gateway::live::corrections::{Corrections, Wish};
 use gateway::live::protocol::Bounds;
 use gateway::live::{
-    Arbiters, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow, Registry,
+    Arbiters, Capsules, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow, Registry,
     Service, Settings, Snapshot, Socket, SocketLimits, outlet,
 };
 use gpu_worker::Engine as _;
 use gpu_worker::turnstile::Turnstile;
 use matcher_core::policy::{Policy, Suggestions};
+use matcher_core::receipt::Correction;
 use matcher_core::{Embedding, Gallery, Limits, PersonId, Print, Role, budget};
 use serde_json::{Value, json};
 use telemetry::Telemetry;
@@ -116,12 +120,18 @@ impl World {
         let mut settings = settings();
         change(&mut settings);
         let store = Arc::new(TestStore::new());
+        let telemetry = Telemetry::start("test").expect("fresh metrics");
+        let (clock, life) = (Clock::start(), Duration::from_secs(120));
+        let (metrics, sealer) = (telemetry.metrics().clone(), Sealer::ephemeral());
         let service = Arc::new(Service {
-            clock: Clock::start(),
+            clock,
+            corrections: Corrections::new(store.clone()),
+            capsules: Capsules::new(store.clone(), sealer, metrics, (clock, life)),
+            history: History::start(store.clone(), 0),
             store: store.clone(),
             engine: engine.clone(),
             turnstile: Turnstile::new(engine.turns_max()),
-            telemetry: Telemetry::start("test").expect("fresh metrics"),
+            telemetry,
             people: followed,
             registry: Registry::default(),
             settings,
@@ -202,11 +212,38 @@ impl World {
         client
     }
 
+    /// As [`World::client`], on a device.
+    pub async fn client_on(&self, device: &str, recording: &str, conversation: &str) -> Client {
+        let mut client = self.connect();
+        let mut start = start(recording, conversation);
+        start["device_id"] = json!(device);
+        client.send(start).await;
+        client.event("ready").await;
+        client
+    }
+
+    /// Corrects a conversation in writing while the next reading of receipts is on its way back, as another process of
+    /// the mind would: after what it reads, and before whoever reads has it.
+    pub fn correct_during_next_reading(&self, conversation: &str, correction: Correction) {
+        let (service, runtime) = (self.service.clone(), tokio::runtime::Handle::current());
+        let conversation = conversation.to_owned();
+        self.store.during_next_reading(move || {
+            let wish = Wish::Ruling(correction.ruling.clone());
+            let correcting = service.corrections.correct(&conversation, correction, wish);
+            runtime.block_on(correcting).expect("the store takes the correction");
+        });
+    }
+
     /// A socket before its `start`.
     pub fn connect(&self) -> Client {
+        self.connect_as("local")
+    }
+
+    /// A socket of another account.
+    pub fn connect_as(&self, account: &str) -> Client {
         let (outlet, events) = outlet(self.service.settings.sockets.outbound_events);
         let id = self.service.ids.next("socket-");
-        let socket = Socket::new(self.service.clone(), "local", id.clone(), outlet).start();
+        let socket = Socket::new(self.service.clone(), account, id.clone(), outlet).start();
         self.service.registry.admit(&id, socket.clone(), 1000).expect("room for a socket");
         Client { socket, events, position: 0.0, segments: 0, seen: Vec::new() }
     }
@@ -217,7 +254,6 @@ fn settings() -> Settings {
     Settings {
         limits,
         policy: policy(),
-        levels: [0.65, 0.75, 0.85],
         budget: budget::Limits::default(),
         sockets: SocketLimits {
             frame_bytes: 64 << 20,

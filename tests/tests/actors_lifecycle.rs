@@ -118,10 +118,10 @@ fn a_label_keeps_its_number_and_its_attempts_across_a_reconnect_and_a_new_one_ge
         let lane = world.lane("talk").await;
         assert_eq!(
             lane.voices.iter().map(|voice| voice.voice.speaker).collect::<Vec<_>>(),
-            [1],
-            "not the stranger's number"
+            [0, 1],
+            "not the stranger's number, whose voice is remembered"
         );
-        assert_eq!(lane.voices[0].voice.person_id.as_deref(), Some("user"));
+        assert_eq!(lane.voices[1].voice.person_id.as_deref(), Some("user"));
     });
 }
 

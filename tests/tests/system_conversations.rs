@@ -33,12 +33,16 @@ async fn two_sockets_of_one_conversation_are_two_lanes_with_voices_and_budgets_o
     }
     let waiting = lanes.iter().flat_map(|lane| lane["voices"].as_array().unwrap()).find(|voice| voice["speaker"] == 1);
     assert_eq!(waiting.map(|voice| &voice["pending_seconds"]), Some(&json!(1.0)));
-    assert_eq!(server.get("/v1/conversations").json(), json!({"conversations": ["meeting"]}));
+    let listed = server.get("/v1/conversations").json();
+    assert_eq!(
+        (&listed["conversations"][0]["id"], &listed["conversations"][0]["live"]),
+        (&json!("meeting"), &json!(true))
+    );
 
     assert_eq!(phone.stop().await["voices"][0]["person_id"], "anna");
     assert_eq!(laptop.stop().await["voices"][0]["person_id"], "ben");
-    let gone = || (server.get("/v1/conversations/meeting").status == 404).then_some(());
-    eventually("the conversation ends with its last socket", gone).await;
+    let ended = || (server.conversation("meeting")["live"] == false).then_some(());
+    eventually("the conversation ends with its last socket", ended).await;
 }
 
 #[tokio::test]

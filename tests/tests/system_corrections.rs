@@ -56,9 +56,9 @@ async fn labels_are_made_over_http_while_the_conversation_lives_and_after_it_end
     assert_eq!((&told["person_id"], &told["origin"]), (&json!("anna"), &json!("manual")), "{told}");
     assert_eq!(client.stop().await["voices"][0]["person_id"], "anna");
 
-    let unclear = server.post(labels, &json!({"type": "reject", "speaker": 3, "kind": "not_me"}));
-    assert_eq!((unclear.status, &unclear.json()["code"]), (422, &json!("unheard")), "{}", unclear.json());
-    let rejected = json!({"type": "reject", "speaker": 3, "scope": "stream:0", "kind": "not_me"});
+    let unheard = server.post(labels, &json!({"type": "reject", "speaker": 4, "kind": "not_me"}));
+    assert_eq!((unheard.status, &unheard.json()["code"]), (422, &json!("unheard")), "{}", unheard.json());
+    let rejected = json!({"type": "reject", "speaker": 3, "kind": "not_me"});
     assert_eq!(server.post(labels, &rejected).json(), json!({"receipt_generation": 2}));
     let shown: Value = server.get(labels).json();
     assert_eq!(

@@ -20,6 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::people::now_ms;
 use crate::store::{Page, Store, StoreError};
+pub use backlog::Deletion;
 use backlog::{Backlog, Entry};
 
 /// The least time between two writings: a name that changes back and forth is written once.
@@ -89,19 +90,18 @@ impl History {
         self.wait(Some(conversation)).await;
     }
 
-    /// Removes a conversation, what waits of it too. Says whether there was anything on disk; `None` when the store failed.
-    pub async fn delete(&self, conversation: &str) -> Option<bool> {
+    /// Removes a conversation and what people decided about it, also what waits of it.
+    pub async fn delete(&self, conversation: &str) -> Deletion {
         let (done, answer) = oneshot::channel();
         self.change(|backlog| backlog.delete(conversation, done));
-        answer.await.ok().flatten()
+        answer.await.unwrap_or(Deletion::Failed)
     }
 
     async fn wait(&self, conversation: Option<&str>) {
         let mut rounds = self.shared.rounds.subscribe();
         let push = self.shared.backlog().pushed();
-        let settled = async {
-            while !self.shared.backlog().is_settled(push, conversation) && rounds.changed().await.is_ok() {}
-        };
+        let settled =
+            async { while !self.shared.backlog().is_settled(push, conversation) && rounds.changed().await.is_ok() {} };
         if timeout(WAIT_MAX, settled).await.is_err() {
             tracing::warn!("the history is not on disk yet; it is tried on");
         }
@@ -175,12 +175,10 @@ impl Writer {
         outcome
     }
 
+    /// Also what keeps conversations for ever has things that are over.
     async fn forget(&self) {
-        if self.keep_days == 0 {
-            return;
-        }
         let (store, now) = (self.store.clone(), now_ms());
-        let before = now - i64::from(self.keep_days) * DAY_MS;
+        let before = if self.keep_days == 0 { i64::MIN } else { now - i64::from(self.keep_days) * DAY_MS };
         match tokio::task::spawn_blocking(move || store.forget(before, now)).await {
             Ok(Ok(0)) | Err(_) => {}
             Ok(Ok(conversations)) => tracing::info!(conversations, "old conversations were removed"),
@@ -206,12 +204,11 @@ fn write_batch(store: &dyn Store, batch: BTreeMap<String, Entry>) -> Failed {
 /// Takes out of the entry what is written.
 fn write_entry(store: &dyn Store, conversation: &str, entry: &mut Entry) -> Result<(), StoreError> {
     if !entry.deletions.is_empty() {
-        let deleted = store.delete_conversation(conversation, now_ms());
+        let deletion = delete(store, conversation);
         for done in entry.deletions.drain(..) {
             // Whoever asked may have gone.
-            done.send(deleted.as_ref().ok().copied()).ok();
+            done.send(deletion).ok();
         }
-        deleted?;
     }
     if entry.opens {
         store.open_conversation(conversation, now_ms())?;
@@ -222,6 +219,18 @@ fn write_entry(store: &dyn Store, conversation: &str, entry: &mut Entry) -> Resu
         entry.written(&page.recording);
     }
     Ok(())
+}
+
+/// It is not tried again: whoever asked hears of a failure, and asks again.
+fn delete(store: &dyn Store, conversation: &str) -> Deletion {
+    match store.delete_conversation(conversation, now_ms()) {
+        Ok(true) => Deletion::Removed,
+        Ok(false) => Deletion::Unknown,
+        Err(error) => {
+            tracing::error!(%error, "a conversation cannot be deleted");
+            if matches!(error, StoreError::TracesRemain(_)) { Deletion::TracesRemain } else { Deletion::Failed }
+        }
+    }
 }
 
 #[cfg(test)]

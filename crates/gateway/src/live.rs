@@ -11,6 +11,7 @@
 //! share stands in [`Service`].
 
 mod clock;
+mod continuity;
 mod conversation;
 pub mod corrections;
 mod intake;
@@ -26,6 +27,7 @@ mod streams;
 pub mod protocol;
 
 pub use clock::Clock;
+pub use continuity::Capsules;
 pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapshot};
 pub(crate) use conversation::{Correct, Whose};
 pub use intake::{Encoding, Intake};

@@ -15,18 +15,21 @@ use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
 use gpu_worker::turnstile::Turnstile;
 use gpu_worker::{Engine, Manifest};
-use matcher_core::policy::Policy;
+use matcher_core::policy::{Policy, Suggestions};
 use matcher_core::{Gallery, Limits, PersonId, Print, Role, budget};
 use std::num::{NonZeroU32, NonZeroUsize};
 use telemetry::{Otlp, StartError, Telemetry};
 use tokio::sync::watch;
 
+use crate::capsule::Sealer;
 use crate::config::Config;
+use crate::history::History;
 use crate::http::origin::Hosts;
 use crate::http::{self, Api};
 use crate::listen;
 use crate::live::protocol::Bounds;
-use crate::live::{Arbiters, Clock, Drain, Ids, Registry, Service, Settings, SocketLimits};
+use crate::live::corrections::Corrections;
+use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Registry, Service, Settings, SocketLimits};
 use crate::people::People;
 
 /// A client that still sends while the process ends has this long before its connection is cut.
@@ -77,11 +80,16 @@ impl Server {
     ///
     /// # Errors
     /// When the address cannot be bound, or the metrics cannot be set up.
-    pub fn start(config: &Config, engine: Arc<dyn Engine>, people: People) -> Result<Self, ServeError> {
+    pub fn start(
+        config: &Config,
+        engine: Arc<dyn Engine>,
+        people: People,
+        sealer: Sealer,
+    ) -> Result<Self, ServeError> {
         let bind_error = |source| ServeError::Bind { address: config.server.listen.clone(), source };
         let listener = TcpListener::bind(&config.server.listen).map_err(bind_error)?;
         let address = listener.local_addr().map_err(bind_error)?;
-        let service = assemble(config, engine.clone(), &people)?;
+        let service = assemble(config, engine.clone(), &people, sealer)?;
         let drain = service.settings.sockets.drain;
         let hosts = Hosts::from_list(config.server.hosts.as_deref().unwrap_or_default());
         let http = http_server(listener, service.clone(), Api::new(people, engine), hosts)?;
@@ -126,6 +134,7 @@ impl Server {
         tokio::time::sleep_until(began + self.drain.min(UNREADY_MIN)).await;
         self.handle.stop(true).await;
         self.running.await.map_err(io::Error::other)??;
+        self.service.history.wait_for_disk().await;
         let telemetry = self.service.telemetry.clone();
         let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
         if !is_flushed {
@@ -136,14 +145,24 @@ impl Server {
 }
 
 /// Everything that the actors share, from the configuration. Needs an actix system, and starts the schedulers' threads.
-pub(crate) fn assemble(config: &Config, engine: Arc<dyn Engine>, people: &People) -> Result<Arc<Service>, ServeError> {
+pub(crate) fn assemble(
+    config: &Config,
+    engine: Arc<dyn Engine>,
+    people: &People,
+    sealer: Sealer,
+) -> Result<Arc<Service>, ServeError> {
     let telemetry = telemetry()?;
     observe(&telemetry, engine.clone(), people.clone());
+    let (clock, store) = (Clock::start(), people.store().clone());
+    let life = Duration::from_secs(config.matching.reconnect_within_seconds.into());
     Ok(Arc::new(Service {
-        clock: Clock::start(),
+        clock,
         turnstile: Turnstile::new(engine.turns_max()),
+        corrections: Corrections::new(store.clone()),
+        capsules: Capsules::new(store.clone(), sealer, telemetry.metrics().clone(), (clock, life)),
+        history: History::start(store.clone(), config.history.keep_days),
         telemetry,
-        store: people.store().clone(),
+        store,
         people: follow(people),
         registry: Registry::default(),
         settings: settings(config, engine.manifest()),
@@ -230,8 +249,7 @@ pub fn settings(config: &Config, manifest: &Manifest) -> Settings {
     let sockets = &config.sockets;
     Settings {
         limits: limits(config),
-        policy: policy(&manifest),
-        levels: manifest.levels,
+        policy: Policy { suggestions: suggestions(config, &manifest), ..policy(&manifest) },
         budget: budget_limits(config),
         sockets: SocketLimits {
             frame_bytes: size(sockets.frame_bytes),
@@ -247,7 +265,12 @@ pub fn settings(config: &Config, manifest: &Manifest) -> Settings {
     }
 }
 
-/// The model's distances as the core wants them.
+fn suggestions(config: &Config, manifest: &Manifest) -> Suggestions {
+    let (bound, margin) = (manifest.suggestion_bound, manifest.suggestion_margin);
+    if config.matching.suggestions.is_on() { Suggestions::On { bound, margin } } else { Suggestions::Off }
+}
+
+/// The model's distances as the core wants them; nobody is suggested.
 #[must_use]
 pub fn policy(manifest: &Manifest) -> Policy {
     Policy {
@@ -256,6 +279,9 @@ pub fn policy(manifest: &Manifest) -> Policy {
         near_miss_bound: manifest.near_miss_bound,
         near_owner_bound: manifest.near_owner_bound,
         grouping: manifest.grouping,
+        reconnect: manifest.reconnect,
+        suggestions: Suggestions::Off,
+        levels: manifest.levels,
     }
 }
 
@@ -275,6 +301,8 @@ pub fn limits(config: &Config) -> Limits {
         clip_minimum: Duration::from_secs_f64(matching.clip_minimum_seconds),
         clip_hard_minimum: Duration::from_secs_f64(matching.clip_hard_minimum_seconds),
         evidence_floor: Duration::from_secs_f64(matching.evidence_seconds),
+        reconnect_floor: Duration::from_secs_f64(matching.reconnect_evidence_seconds),
+        continuity_every: Duration::from_secs(matching.continuity_every_seconds.into()),
         query_max: Duration::from_secs_f64(matching.query_seconds_max),
         reservation_deadline: Duration::from_secs_f64(config.extraction.reservation_deadline_seconds),
     }

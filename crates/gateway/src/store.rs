@@ -148,9 +148,8 @@ pub trait Store: Send + Sync {
     /// When the database fails; nothing is taken then.
     fn take_capsule(&self, device: DeviceKey, token: &str, now_ms: i64) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Keeps a device's capsule, or removes it when `body` is `None`. `turn` is a token and
-    /// a revision: only the device's newest token may, and only with a revision higher than every one before, the first of
-    /// which is 1.
+    /// Keeps a device's capsule, or removes it when `body` is `None`. `turn` is a token and a revision: only the device's
+    /// newest token may, and only with a revision higher than every one before, the first of which is 1.
     ///
     /// # Errors
     /// When the body has more than [`CAPSULE_BYTES_MAX`] bytes, or the database fails. Nothing is changed then.

@@ -37,6 +37,7 @@ mod config;
 mod embedding;
 mod fault;
 mod fleet;
+pub mod hostile;
 mod http;
 mod keeper;
 mod open_inference;
@@ -159,11 +160,9 @@ impl RemoteExtractor {
         }
         let going = self.fleet.go().ok_or(Fault::NoEndpoint)?;
         let asked = self.asker.ask(&going.reach, clip, Instant::now() + given);
-        let asked = asked.map_err(|fault| match fault {
-            // A server that had less than half of its time is not judged by it.
-            Fault::Stalled if given < self.timeout / 2 => Fault::OutOfTime,
-            other => other,
-        });
+        // A server that had less than half of its time is not judged by it.
+        let had_little = given < self.timeout / 2;
+        let asked = asked.map_err(|fault| if had_little && fault == Fault::Stalled { Fault::OutOfTime } else { fault });
         going.ended(asked.as_ref().map(drop).map_err(|fault| *fault));
         asked
     }

@@ -37,6 +37,7 @@ mod scheduler;
 mod span;
 mod time;
 mod timeline;
+pub mod translator;
 
 pub use budget::Budget;
 pub use continuity::{Device, Hint, Keepsake, Kept, Reconnect};
@@ -54,3 +55,4 @@ pub use scheduler::{JoinRefused, Over, Refusal, Scheduler};
 pub use span::{EmptySpan, Rate, Sample, Span, Spans};
 pub use time::Monotonic;
 pub use timeline::{BadTime, STRETCHES_MAX, Selection, Timeline};
+pub use translator::{Translator, Unmapped};

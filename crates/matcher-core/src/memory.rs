@@ -28,6 +28,8 @@ pub struct Memory {
     pub(crate) voices: Vec<Remembered>,
     /// The owner's print that the voices were judged by.
     pub(crate) owner: Option<Embedding>,
+    /// The words of other conversations, as they were heard last.
+    pub(crate) donors: BTreeMap<Arc<str>, Donor>,
 }
 
 impl Memory {
@@ -149,7 +151,8 @@ pub enum Carried {
 pub enum CarryReason {
     /// People named it, and their decision is carried.
     Manual,
-    /// People named it, and their decision speaks for another stream, for single segments, or for several people.
+    /// People named it, and their decision speaks for another stream, for single segments, or for several people; or a
+    /// newer one was made here.
     ManualNotCopied,
     /// Only the owner is carried by evidence.
     NonOwner,

@@ -250,10 +250,9 @@ impl Receipt {
     /// person and no rejection is as new. A name for a single segment is not its voice's.
     #[must_use]
     pub fn portable(&self, scope: &Scope) -> BTreeMap<VoiceName, Named> {
-        let wide = self.voices.iter().map(|(voice, entry)| (voice, entry));
         let of_segments = self.segments.values().filter(|held| held.reach == Reach::Voice);
         let mut newest: BTreeMap<&VoiceName, Vec<&Entry>> = BTreeMap::new();
-        for (voice, entry) in wide.chain(of_segments.map(|held| (&held.voice, &held.entry))) {
+        for (voice, entry) in self.voices.iter().chain(of_segments.map(|held| (&held.voice, &held.entry))) {
             let held = newest.entry(voice).or_default();
             if held.first().is_none_or(|known| known.generation < entry.generation) {
                 held.clear();

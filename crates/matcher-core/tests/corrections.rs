@@ -5,32 +5,15 @@
 
 mod driver;
 
+use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
-use matcher_core::receipt::{Correction, Named, Reach, Receipt, Rejection, Ruling, Subject, VoiceName};
-use matcher_core::{Ending, Event, ExitReason, Origin, PersonId, Role, Scope, SegmentId, Speaker, Status, Target};
+use matcher_core::receipt::{Reach, Ruling, Subject};
+use matcher_core::{Ending, Event, ExitReason, Origin, Role, Status, Target};
 
 use Answer::{Held, Vector};
 
-/// Corrects the conversation as its store and its actor would.
 fn correct(driver: &mut Driver, speaker: u32, subject: Subject, ruling: Ruling) {
-    let mut receipt: Receipt = driver.scheduler().receipt().clone();
-    let voice = VoiceName { speaker: Speaker(speaker), scope: Scope::new("") };
-    receipt.correct(&Correction { voice, subject, ruling }).unwrap();
-    let mut out = Vec::new();
-    driver.conversations[0].handle_receipt(receipt, &mut out);
-    driver.events.extend(out);
-}
-
-fn is(person: &str, role: Role) -> Ruling {
-    Ruling::Is(Named { person: PersonId::new(person), name: person.into(), role })
-}
-
-fn not_me() -> Ruling {
-    Ruling::Not(Rejection::NotMe)
-}
-
-fn segment(id: &str, reach: Reach) -> Subject {
-    Subject::Segments(vec![SegmentId::new(id)], reach)
+    driver.correct(voice_in("", speaker), subject, ruling);
 }
 
 // B3.52
@@ -148,15 +131,6 @@ fn a_name_for_one_segment_alone_leaves_its_voice_to_its_evidence() {
     assert_eq!(driver.person(1), Some("p1".into()));
 }
 
-/// A result whose authority cannot be read.
-fn unauthorised(driver: &mut Driver) {
-    let request = driver.open[0].request;
-    let (now, embedding) = (driver.now, matcher_core::Embedding::new(&OWNER).unwrap());
-    let mut out = Vec::new();
-    driver.conversations[0].handle_unauthorised(request, embedding, now, &mut out);
-    driver.events.extend(out);
-}
-
 fn published(driver: &Driver) -> usize {
     driver.events.iter().filter(|event| matches!(event, Event::Published { .. })).count()
 }
@@ -167,13 +141,9 @@ fn nothing_new_is_published_when_what_people_decided_cannot_be_read() {
     let mut driver = Driver::owner_only();
     driver.script(0, [Held]);
     driver.update(&[says(0, 0.0, 6.0)]);
-    unauthorised(&mut driver);
+    driver.extract_unauthorised(0, OWNER);
     assert_eq!((driver.person(0), published(&driver)), (None, 0));
-    let exits = driver
-        .events
-        .iter()
-        .filter(|event| matches!(event, Event::Exited { reason: ExitReason::AuthorityUnavailable, .. }));
-    assert_eq!((exits.count(), driver.attempts(0)), (1, 1));
+    assert_eq!((driver.exited(ExitReason::AuthorityUnavailable), driver.attempts(0)), (1, 1));
     assert!((driver.evidence(0) - 6.0).abs() < 1e-9, "the evidence is kept for the next verdict");
 }
 
@@ -184,7 +154,7 @@ fn a_known_rejection_holds_also_when_nothing_more_can_be_read() {
     driver.script(0, [Held]);
     driver.update(&[says(0, 0.0, 6.0)]);
     correct(&mut driver, 0, Subject::Voice, not_me());
-    unauthorised(&mut driver);
+    driver.extract_unauthorised(0, OWNER);
     assert_eq!((driver.person(0), driver.status(0)), (None, Status::NoMatch));
 }
 

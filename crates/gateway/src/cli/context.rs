@@ -8,6 +8,7 @@ use gpu_worker::{Manifest, scripted};
 use telemetry::Format;
 
 use super::{CliError, Common};
+use crate::capsule::Sealer;
 use crate::config::{Config, ConfigError, Home, Sources, home};
 use crate::engine::{self, EngineError};
 use crate::people::People;
@@ -82,6 +83,15 @@ impl Context {
     /// When it cannot be used, or another process uses it.
     pub fn open_store(&self) -> Result<Arc<SqliteStore>, CliError> {
         Ok(Arc::new(SqliteStore::open(&self.data())?))
+    }
+
+    /// Reads the key of the data directory, whose store is open.
+    ///
+    /// # Errors
+    /// When it cannot be read or made.
+    pub fn open_sealer(&self) -> Result<Sealer, CliError> {
+        let data = self.data();
+        Sealer::open(&data).map_err(|error| CliError::input(format!("{}: {error}", data.display())))
     }
 
     /// Opens the store and loads everybody, with prints for `model`.

@@ -23,8 +23,7 @@ pub(super) struct Args {
     /// This person is the owner
     #[arg(long)]
     owner: bool,
-    /// Pin this person: suggest them where a voice comes close to them and does not suffice for a name (see `suggestions`
-    /// in the configuration). Left out, an earlier pin stays
+    /// Pin this person: suggested where a voice comes close and does not suffice for a name, if matching.suggestions is true
     #[arg(long)]
     pin: bool,
     /// Take samples that do not sound like the earlier ones

@@ -13,6 +13,7 @@ use gpu_worker::pool::Pool;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{CliError, Context, print};
+use crate::capsule::Sealer;
 use crate::config::Config;
 use crate::people::People;
 use crate::serve::{ServeError, Server};
@@ -36,7 +37,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     context.start_logs(telemetry::DEFAULT_FILTER)?;
     let engine = context.open_engine()?;
     let people = context.open_people(engine.manifest())?;
-    let served = actix_web::rt::System::new().block_on(serve(&config, engine.clone(), people));
+    let sealer = context.open_sealer()?;
+    let served = actix_web::rt::System::new().block_on(serve(&config, engine.clone(), people, sealer));
     let ended = engine.shutdown();
     if ended.threads_left > 0 {
         tracing::warn!(threads = ended.threads_left, "extraction threads that hang are left behind");
@@ -44,10 +46,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     served
 }
 
-async fn serve(config: &Config, engine: Pool, people: People) -> Result<(), CliError> {
+async fn serve(config: &Config, engine: Pool, people: People, sealer: Sealer) -> Result<(), CliError> {
     // Before anybody can know that the server is there: whoever reads its address may stop it at once.
     let mut stop = Stop::listen()?;
-    let server = Server::start(config, Arc::new(engine), people)?;
+    let server = Server::start(config, Arc::new(engine), people, sealer)?;
     let address = server.address();
     print(&format!("listening on http://{address}\n"))?;
     tracing::info!(%address, "listening");

@@ -17,8 +17,18 @@ pub(super) const PAGES_MAX: usize = 4096;
 /// conversation's segments are forgotten, and when there are none, its voices.
 pub(super) const ROWS_MAX: usize = 20_000;
 
-/// Whether a deletion found anything; `None` when the store failed.
-pub(super) type Deleted = Option<bool>;
+/// How a deletion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// Everything is gone.
+    Removed,
+    /// There was nothing.
+    Unknown,
+    /// It is gone, but bytes of it may remain in the store's file.
+    TracesRemain,
+    /// The store failed, and nothing is gone.
+    Failed,
+}
 
 /// See the module's text.
 #[derive(Debug, Default)]
@@ -39,7 +49,7 @@ pub(super) struct Entry {
     /// The number of its oldest push.
     since: u64,
     /// Who waits for the deletion.
-    pub(super) deletions: Vec<oneshot::Sender<Deleted>>,
+    pub(super) deletions: Vec<oneshot::Sender<Deletion>>,
     /// Whether the conversation began or went on.
     pub(super) opens: bool,
     drafts: BTreeMap<String, Draft>,
@@ -66,14 +76,13 @@ impl Backlog {
 
     /// Adds news of a recording.
     pub(super) fn push(&mut self, conversation: &str, page: Page) {
-        let waiting = self.waiting.get(conversation);
-        let is_new = !waiting.is_some_and(|entry| entry.drafts.contains_key(&page.recording));
-        self.make_room(usize::from(is_new), page.segments.len() + page.voices.len());
+        let places = self.waiting.get(conversation).map_or(1, |entry| entry.places_for(&page.recording));
+        self.make_room(places, page.segments.len() + page.voices.len());
         self.change(conversation, |entry| entry.drafts.entry(page.recording.clone()).or_default().add(page));
     }
 
     /// Forgets what waits of a conversation, and has the rest removed.
-    pub(super) fn delete(&mut self, conversation: &str, done: oneshot::Sender<Deleted>) {
+    pub(super) fn delete(&mut self, conversation: &str, done: oneshot::Sender<Deletion>) {
         self.change(conversation, |entry| {
             entry.opens = false;
             entry.drafts.clear();
@@ -101,10 +110,10 @@ impl Backlog {
     pub(super) fn land(&mut self, failed: BTreeMap<String, Entry>) {
         self.in_flight.clear();
         for (conversation, older) in failed {
-            self.make_room(older.pages(), older.rows());
             let newer = self.remove(&conversation);
             self.insert(conversation, older.then(newer));
         }
+        self.make_room(0, 0);
     }
 
     /// Segments and voices that were forgotten since this was asked last.
@@ -192,6 +201,11 @@ impl Entry {
         self.drafts.len().max(1)
     }
 
+    /// How many places one more page of a recording takes: none when it is there, or is the first.
+    fn places_for(&self, recording: &str) -> usize {
+        usize::from(!self.drafts.is_empty() && !self.drafts.contains_key(recording))
+    }
+
     fn segments(&self) -> usize {
         self.drafts.values().map(|draft| draft.segments.len()).sum()
     }
@@ -208,7 +222,7 @@ impl Entry {
         let mut merged = Self { opens: self.opens || newer.opens, ..self };
         for (recording, draft) in newer.drafts {
             let older = merged.drafts.entry(recording).or_default();
-            older.segments.extend(draft.segments);
+            draft.segments.into_values().for_each(|segment| older.add_segment(segment));
             older.voices.extend(draft.voices);
         }
         merged
@@ -217,7 +231,16 @@ impl Entry {
 
 impl Draft {
     fn add(&mut self, page: Page) {
-        self.segments.extend(page.segments.into_iter().map(|segment| (segment.id.clone(), segment)));
+        page.segments.into_iter().for_each(|segment| self.add_segment(segment));
         self.voices.extend(page.voices.into_iter().map(|voice| ((voice.speaker, voice.scope.clone()), voice)));
+    }
+
+    /// A segment that comes in parts reaches from its earliest start to its latest end, as in the store.
+    fn add_segment(&mut self, mut segment: SegmentRecord) {
+        if let Some(older) = self.segments.get(&segment.id) {
+            segment.start = segment.start.min(older.start);
+            segment.end = segment.end.max(older.end);
+        }
+        self.segments.insert(segment.id.clone(), segment);
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Api;
 use super::problem::Problem;
+use crate::history::Deletion;
 use crate::history::truth::{Names, Rulings, Truth, voice_name};
 use crate::live::{ConversationKey, ConversationSnapshot, Service, Snapshot};
 use crate::people::now_ms;
@@ -86,10 +87,7 @@ pub(super) struct Kept {
 }
 
 /// Live and ended ones, newest first.
-pub(super) async fn list(
-    listing: web::Query<Listing>,
-    service: web::Data<Service>,
-) -> Result<HttpResponse, Problem> {
+pub(super) async fn list(listing: web::Query<Listing>, service: web::Data<Service>) -> Result<HttpResponse, Problem> {
     let limit = listing.limit.unwrap_or(LIST_MAX);
     if !(1..=LIST_MAX).contains(&limit) {
         let detail = format!("limit must be 1 to {LIST_MAX}");
@@ -136,18 +134,17 @@ pub(super) async fn delete(id: web::Path<String>, service: web::Data<Service>) -
         let detail = "the conversation is live; end it first";
         return Err(Problem::new(StatusCode::CONFLICT, "conversation_live", detail).of_field("id"));
     }
-    let deleted = service.history.delete(&id).await;
+    let deletion = service.history.delete(&id).await;
     if is_live(&service, &id) {
         // It began anew meanwhile, and perhaps before its deletion was written.
         service.history.opened(&id);
     }
-    match deleted {
-        Some(true) => Ok(HttpResponse::NoContent().finish()),
-        Some(false) => Err(unknown()),
-        None => {
-            let detail = "the store failed and the conversation was not deleted; try again";
-            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_failed", detail))
-        }
+    let failed = |code, detail| Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail));
+    match deletion {
+        Deletion::Removed => Ok(HttpResponse::NoContent().finish()),
+        Deletion::Unknown => Err(unknown()),
+        Deletion::TracesRemain => failed("traces_remain", "the conversation was deleted, but traces remain on disk"),
+        Deletion::Failed => failed("store_failed", "the store failed and the conversation is still there; try again"),
     }
 }
 

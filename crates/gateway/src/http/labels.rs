@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::conversations::{Kept, kept, key, unknown};
 use super::problem::Problem;
-use crate::live::corrections::{self, NotCorrected, Wish};
+use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Message, SpeakerName, parse};
 use crate::live::{Correct, Service, Whose};
 use crate::store::{Page, SegmentRecord};
 
 /// Everything that was decided, newest and older.
 pub(super) async fn list(id: web::Path<String>, service: web::Data<Service>) -> HttpResponse {
-    match corrections::read(service.store.clone(), id.into_inner()).await {
+    match service.corrections.read(&id).await {
         Ok(receipt) => HttpResponse::Ok().json(shown(&receipt)),
         Err(not) => Problem::from(not).answer(),
     }
@@ -70,17 +70,12 @@ async fn ended(
     let pages = history.map(|history| history.pages).unwrap_or_default();
     let voice = voice_of(&pages, speaker, scope, &subject)?;
     let correction = Correction { voice, subject, ruling: Ruling::IsNobody };
-    let receipt = corrections::correct(service.store.clone(), conversation.to_owned(), correction, wish).await?;
+    let receipt = service.corrections.correct(conversation, correction, wish).await?;
     Ok(receipt.generation())
 }
 
 /// The voice that a correction means, by the rules of a live conversation; its segments must all be of it.
-fn voice_of(
-    pages: &[Page],
-    speaker: u32,
-    scope: Option<Scope>,
-    subject: &Subject,
-) -> Result<VoiceName, NotCorrected> {
+fn voice_of(pages: &[Page], speaker: u32, scope: Option<Scope>, subject: &Subject) -> Result<VoiceName, NotCorrected> {
     let scope = match scope {
         Some(scope) => scope,
         None => newest_scope(pages, speaker).ok_or(NotCorrected::Unheard(speaker))?,
@@ -157,15 +152,16 @@ fn refused(field: &'static str, detail: &str) -> HttpResponse {
 
 impl From<NotCorrected> for Problem {
     fn from(not: NotCorrected) -> Self {
-        let (status, code, field) = match &not {
+        let detail = not.to_string();
+        let (status, code, field) = match not {
             NotCorrected::NoSuchPerson(_) => (StatusCode::UNPROCESSABLE_ENTITY, "no_such_person", Some("person_id")),
             NotCorrected::NotOfThisVoice(_) => (StatusCode::UNPROCESSABLE_ENTITY, "other_voice", Some("segment_ids")),
             NotCorrected::Unheard(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unheard", Some("speaker")),
             NotCorrected::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "capacity", None),
-            NotCorrected::Ended => (StatusCode::CONFLICT, "ended", None),
-            NotCorrected::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "store", None),
+            NotCorrected::Ended | NotCorrected::Overtaken => (StatusCode::CONFLICT, "ended", None),
+            NotCorrected::Store(error) => return error.into(),
         };
-        let problem = Self::new(status, code, not.to_string());
+        let problem = Self::new(status, code, detail);
         field.into_iter().fold(problem, Self::of_field)
     }
 }

@@ -10,6 +10,7 @@ use gpu_worker::Failure;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::capsule::Sealer;
 use crate::config::Config;
 use crate::store::SqliteStore;
 use crate::testing::{TemporaryDirectory, ToneEngine, manifest, silence, tone, wav, wav_of};
@@ -75,7 +76,7 @@ fn fixture() -> Fixture {
     let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
     let engine = ToneEngine::new();
     let people = People::open(store, &manifest()).unwrap();
-    let service = crate::serve::assemble(&Config::default(), engine.clone(), &people).unwrap();
+    let service = crate::serve::assemble(&Config::default(), engine.clone(), &people, Sealer::ephemeral()).unwrap();
     Fixture {
         api: web::Data::new(Api::new(people, engine.clone())),
         service: web::Data::from(service),
@@ -90,6 +91,9 @@ macro_rules! app {
             .await
     };
 }
+
+// Below the macros, which it uses.
+mod conversations;
 
 #[actix_web::test]
 async fn a_person_is_made_enrolled_identified_changed_and_deleted() {

@@ -180,10 +180,14 @@ impl Player {
                     self.decided_at.insert((state.speaker, state.scope), now);
                 }
                 // A retraction is followed by the voice's new state, a failure is counted where it is settled, and
-                // neither a deadline nor a former conversation exists here.
+                // neither a deadline, a former conversation nor a device exists here.
                 Event::Failed { .. }
                 | Event::Decided { .. }
                 | Event::Retracted { .. }
+                | Event::Suggested { .. }
+                | Event::RolledOver { .. }
+                | Event::Reconnected { .. }
+                | Event::Collapsed { .. }
                 | Event::Released { .. }
                 | Event::Overdue { .. } => {}
             }

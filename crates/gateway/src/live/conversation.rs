@@ -9,9 +9,11 @@
 //! nothing: a handler translates its message, lets the core decide, and performs the answer. When it panics, the leases
 //! settle on drop and its sockets are told, who then join a fresh one.
 
+mod arrivals;
 mod inventory;
 mod messages;
 mod perform;
+mod record;
 mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +25,11 @@ use actix::prelude::*;
 use gpu_worker::Failure;
 use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use matcher_core::budget::Outcome;
-use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
+use matcher_core::{Donor, Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
 use telemetry::{FailureKind, Share, Watch};
 
-use super::corrections;
+use super::continuity::Holder;
+use super::corrections::{NotCorrected, Word};
 use super::labels;
 use super::ledger::Lease;
 use super::registry::{ConversationKey, Lineage};
@@ -34,10 +37,9 @@ use super::service::Service;
 use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
 
 use inventory::Inventory;
+pub(super) use arrivals::{Departure, Join, Leave, Left};
 pub use messages::Snapshot;
-pub(super) use messages::{
-    Answer, Answered, Exits, Explain, Finish, Granted, Join, Leave, Left, NoAnswer, Offers, Released, Voices,
-};
+pub(super) use messages::{Answer, Answered, Exits, Explain, Finish, Granted, NoAnswer, Offers, Released, Voices};
 pub(crate) use messages::{Correct, Whose};
 pub use snapshot::{ConversationSnapshot, LaneSnapshot};
 
@@ -51,12 +53,19 @@ const RETRY_DELIVERY: Duration = Duration::from_millis(50);
 /// How soon a conversation asks for turns again while no worker can extract. No token is spent on an engine that is down.
 const RETRY_ENGINE: Duration = Duration::from_secs(1);
 
+/// How often a reading of what people decided is made again that a correction overtook. Each time somebody was answered;
+/// beyond it, nothing new is published.
+const HEARINGS: u32 = 4;
+
 /// One lane as the actor knows it; everything about its voices is the core's.
 struct LaneLink {
     socket: Addr<Socket>,
+    recording: String,
     lineage: Arc<Lineage>,
     people: Option<Arc<BTreeSet<String>>>,
     exits: Exits,
+    /// The right to keep the owner for the device's next socket.
+    holder: Option<Arc<Holder>>,
     /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
     received: BTreeMap<Speaker, Monotonic>,
     /// Which voice each recent segment belongs to.
@@ -159,6 +168,7 @@ impl Conversation {
         let mut events = Vec::new();
         let now = self.now();
         decide(&mut self.scheduler, now, &mut events);
+        self.record(&events);
         self.perform(events, ctx);
         self.settle_down(ctx);
     }
@@ -166,6 +176,8 @@ impl Conversation {
     /// After every step: ask for turns, arm the one timer, tell the gauges, end when nothing is left.
     fn settle_down(&mut self, ctx: &mut Context<Self>) {
         self.ask_for_turns(ctx);
+        self.keep_owners();
+        self.hear_grounds(ctx);
         self.arm(ctx);
         self.report();
         self.finish_drained();
@@ -278,7 +290,7 @@ impl Conversation {
                 query.lease.settle(Outcome::Extracted);
                 let OpenQuery { lane, speaker, received, .. } = query;
                 self.returned.insert(request, Returned { lane, speaker, received });
-                self.judge(request, embedding, ctx);
+                self.judge(request, embedding, HEARINGS, ctx);
             }
             Err(failure) => {
                 let (outcome, kind) = labels::failure(&failure);
@@ -291,14 +303,18 @@ impl Conversation {
     }
 
     /// Reads what people decided, and only then lets the core judge.
-    fn judge(&mut self, request: RequestId, embedding: Embedding, ctx: &mut Context<Self>) {
-        let known = self.scheduler.receipt().generation();
-        let reading = corrections::read_newer(self.service.store.clone(), self.key.conversation.clone(), known);
-        ctx.spawn(reading.into_actor(self).map(move |receipt, this, ctx| {
+    fn judge(&mut self, request: RequestId, embedding: Embedding, hearings: u32, ctx: &mut Context<Self>) {
+        let Some(lane) = self.returned.get(&request).map(|returned| returned.lane) else { return };
+        ctx.spawn(self.hear(self.scheduler.donors(lane)).into_actor(self).map(move |word, this, ctx| {
+            let is_old = word.as_ref().is_ok_and(|word| !this.service.corrections.is_current(word));
+            if let Some(hearings) = hearings.checked_sub(1).filter(|_| is_old) {
+                return this.judge(request, embedding, hearings, ctx);
+            }
+            let word = word.and_then(|word| this.current(word));
             this.judging = this.returned.remove(&request).and_then(|returned| returned.received);
-            this.step(ctx, |core, now, out| match receipt {
-                Ok(newer) => {
-                    newer.into_iter().for_each(|receipt| core.handle_receipt(receipt, out));
+            this.step(ctx, |core, now, out| match word {
+                Ok(word) => {
+                    word.apply(lane, core, out);
                     core.handle_extracted(request, embedding, now, out);
                 }
                 Err(error) => {
@@ -310,9 +326,45 @@ impl Conversation {
         }));
     }
 
+    /// What people decided here, when it is newer than what is known, and in others.
+    fn hear(&self, donors: Vec<Arc<str>>) -> impl Future<Output = Result<Word, NotCorrected>> + use<> {
+        let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
+        let known = self.scheduler.receipt().generation();
+        async move { service.corrections.hear(&conversation, known, donors).await }
+    }
+
+    /// A reading in the step that uses it: what was corrected since makes it worthless.
+    fn current(&self, word: Word) -> Result<Word, NotCorrected> {
+        if self.service.corrections.is_current(&word) { Ok(word) } else { Err(NotCorrected::Overtaken) }
+    }
+
+    /// The words that names rest on are heard again from time to time. Without an answer nothing changes.
+    fn hear_grounds(&mut self, ctx: &mut Context<Self>) {
+        while let Some((lane, donors)) = self.scheduler.poll_grounds(self.now()) {
+            ctx.spawn(self.hear(donors).into_actor(self).map(move |word, this, ctx| {
+                if let Ok(word) = word.and_then(|word| this.current(word)) {
+                    this.step(ctx, |core, _, out| {
+                        word.apply(lane, core, out);
+                    });
+                }
+            }));
+        }
+    }
+
+    /// Keeps the owner for the next socket of a lane's device, or forgets them.
+    fn keep_owners(&mut self) {
+        let now = self.now();
+        while let Some((lane, keepsake)) = self.scheduler.poll_keepsake(now) {
+            if let Some((link, holder)) = self.lanes.get(&lane).and_then(|link| Some((link, link.holder.as_ref()?))) {
+                self.service.capsules.keep(holder, keepsake, (&self.key.conversation, &link.recording));
+            }
+        }
+    }
+
     /// Before the first offer: what people decided about this conversation in earlier sockets.
     fn read_receipt(&self, ctx: &mut Context<Self>) {
-        let reading = corrections::read(self.service.store.clone(), self.key.conversation.clone());
+        let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
+        let reading = async move { service.corrections.read(&conversation).await };
         ctx.wait(reading.into_actor(self).map(|receipt, this, _| match receipt {
             // Nobody has joined yet: there is nothing to publish.
             Ok(receipt) => this.scheduler.handle_receipt(receipt, &mut Vec::new()),
@@ -348,6 +400,7 @@ impl Conversation {
 
     fn depart(&mut self, lane: LaneId, why: Left, ctx: &mut Context<Self>) -> matcher_core::HandOver {
         let mut events = Vec::new();
+        self.record_all(lane);
         let mut hand_over = self.scheduler.handle_left(lane, &mut events);
         self.finishing.remove(&lane);
         if why == Left::Gone {
@@ -357,7 +410,10 @@ impl Conversation {
                 self.give_up(request, Outcome::Cancelled, ctx);
                 self.scheduler.handle_failed(request, &mut events);
             }
-            hand_over = matcher_core::HandOver::default();
+            let memory = std::mem::take(&mut hand_over).memory;
+            if let Some(link) = self.lanes.get(&lane) {
+                link.lineage.remember(&self.key, memory);
+            }
         }
         self.perform(events, ctx);
         let numbers = self.numbers_of(lane);
@@ -381,6 +437,17 @@ impl Conversation {
     }
 }
 
+impl Word {
+    /// Tells the core, and answers what others said.
+    fn apply(self, lane: LaneId, core: &mut Scheduler, out: &mut Vec<Event>) -> BTreeMap<Arc<str>, Donor> {
+        self.newer.into_iter().for_each(|receipt| core.handle_receipt(receipt, out));
+        for (conversation, word) in &self.donors {
+            core.handle_donor(lane, conversation.clone(), word.clone(), out);
+        }
+        self.donors.into_iter().collect()
+    }
+}
+
 impl Actor for Conversation {
     type Context = Context<Self>;
 
@@ -399,6 +466,7 @@ impl Actor for Conversation {
         let mut people = self.service.people.clone();
         people.mark_unchanged();
         self.follow_people(people, ctx);
+        self.service.history.opened(&self.key.conversation);
         self.read_receipt(ctx);
     }
 

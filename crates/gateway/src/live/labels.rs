@@ -2,7 +2,7 @@
 
 use gpu_worker::Failure;
 use matcher_core::budget::{self, Outcome};
-use matcher_core::{Cap, Ending, ExitReason, Target};
+use matcher_core::{Cap, Carried, Ending, ExitReason, Reconnect, Target};
 use telemetry::FailureKind;
 
 pub(super) const fn cap(cap: Cap) -> telemetry::Cap {
@@ -41,6 +41,23 @@ pub(super) const fn target(target: Target) -> telemetry::Target {
     match target {
         Target::Owner => telemetry::Target::Owner,
         Target::Person => telemetry::Target::Person,
+    }
+}
+
+pub(super) const fn carried(carried: Carried) -> telemetry::Carried {
+    match carried {
+        Carried::Manual => telemetry::Carried::Manual,
+        Carried::Automatic => telemetry::Carried::Automatic,
+        Carried::Nothing => telemetry::Carried::None,
+    }
+}
+
+pub(super) const fn reconnect(ending: Reconnect) -> telemetry::Reconnect {
+    match ending {
+        Reconnect::Accepted => telemetry::Reconnect::Accepted,
+        Reconnect::Acoustic => telemetry::Reconnect::Acoustic,
+        Reconnect::DonorAuthority => telemetry::Reconnect::DonorAuthority,
+        Reconnect::Arbitration => telemetry::Reconnect::Arbitration,
     }
 }
 

@@ -87,6 +87,11 @@ impl Ledger {
         self.advance(Budget::handle_rollover)
     }
 
+    /// Voices that a rollover carried keep what they had spent.
+    pub fn carry(&self, attempts: Vec<(Speaker, u32)>) {
+        self.read().handle_carried(attempts);
+    }
+
     /// The lane goes on in the same conversation after its matcher lost what it knew.
     pub fn resume(&self) -> Generation {
         self.advance(Budget::handle_resumption)

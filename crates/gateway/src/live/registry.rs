@@ -4,7 +4,7 @@
 //! kept while its socket or its conversation lives, for [`RETENTION`] afterwards, and until its bucket is full: forgetting it
 //! then gives nothing back that time has not.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use actix::Addr;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use matcher_core::{Generation, LaneId, Monotonic};
+use matcher_core::{Generation, LaneId, Memory, Monotonic, Speaker};
 
 use super::conversation::Conversation;
 use super::ledger::Ledger;
@@ -74,7 +74,11 @@ pub struct Lineage {
 #[derive(Debug, Default)]
 struct Holder {
     token: String,
+    device: Option<String>,
     conversation: Option<ConversationKey>,
+    /// What the last socket knew in that conversation, from its end to the next one's start. In memory alone: these are
+    /// voiceprints.
+    memory: Memory,
     socket: Option<(String, Addr<Socket>)>,
     left: Option<Monotonic>,
 }
@@ -86,6 +90,8 @@ pub struct Claim {
     pub recording: LineageKey,
     /// Who.
     pub socket: (String, Addr<Socket>),
+    /// On which device, if it says.
+    pub device: Option<String>,
     /// Where it enters.
     pub conversation: ConversationKey,
     /// The token of a former `ready`.
@@ -106,8 +112,8 @@ pub struct Taken {
 /// Why a socket cannot have a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
-    /// The token is not its newest.
-    #[error("is not this recording's newest token; start without it")]
+    /// The token is not its newest, or another device's.
+    #[error("is not this recording's newest token on this device; start without it")]
     WrongToken,
     /// The process remembers its most recordings.
     #[error(transparent)]
@@ -263,7 +269,7 @@ impl Registry {
     /// # Errors
     /// When the token is not the recording's, or the process remembers its most recordings.
     pub fn take(&self, service: &Service, claim: Claim) -> Result<(Arc<Lineage>, Taken), NotTaken> {
-        let Claim { recording, socket, conversation, resume } = claim;
+        let Claim { recording, socket, device, conversation, resume } = claim;
         let lineages_max = service.settings.sockets_max.saturating_mul(LINEAGES_A_SOCKET);
         if self.lineages.len() >= lineages_max {
             self.forget_old(service.clock.now());
@@ -276,11 +282,11 @@ impl Registry {
             Entry::Vacant(_) if is_full => return Err(Capacity::Recordings.into()),
             Entry::Vacant(free) => free.insert(Arc::new(self.fresh_lineage(service))),
         };
-        if resume.is_some_and(|token| !lineage.accepts(&token)) {
+        if resume.is_some_and(|token| !lineage.accepts(&token, device.as_deref())) {
             return Err(NotTaken::WrongToken);
         }
         // Still under the entry's lock: nobody forgets the lineage before it has its holder.
-        let taken = lineage.take(socket, &conversation, service.ids.next("resume-"));
+        let taken = lineage.take((socket, device), &conversation, service.ids.next("resume-"));
         Ok((lineage.clone(), taken))
     }
 
@@ -309,16 +315,25 @@ impl Lineage {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn accepts(&self, token: &str) -> bool {
+    fn accepts(&self, token: &str, device: Option<&str>) -> bool {
         let holder = self.lock();
-        !holder.token.is_empty() && holder.token == token
+        !holder.token.is_empty() && holder.token == token && holder.device.as_deref() == device
     }
 
-    fn take(&self, socket: (String, Addr<Socket>), conversation: &ConversationKey, token: String) -> Taken {
+    fn take(
+        &self,
+        (socket, device): ((String, Addr<Socket>), Option<String>),
+        conversation: &ConversationKey,
+        token: String,
+    ) -> Taken {
         let mut holder = self.lock();
+        holder.device = device;
         let left = holder.conversation.replace(conversation.clone());
         let generation = match &left {
-            Some(before) if before != conversation => self.ledger.roll_over(),
+            Some(before) if before != conversation => {
+                holder.memory = Memory::default();
+                self.ledger.roll_over()
+            }
             Some(_) | None => self.ledger.resume(),
         };
         let predecessor = holder.socket.replace(socket).map(|(_, address)| address);
@@ -327,14 +342,36 @@ impl Lineage {
         Taken { generation, predecessor, conversation: left }
     }
 
-    /// The lane enters its next conversation, at the word of the socket that holds it.
+    /// The lane enters its next conversation, at the word of the socket that holds it. Answers the new generation, and the
+    /// attempts of the one before.
     ///
     /// # Errors
     /// When another socket holds it.
-    pub fn roll_over(&self, socket: &str, conversation: &ConversationKey) -> Result<Generation, Fenced> {
+    pub fn roll_over(
+        &self,
+        socket: &str,
+        conversation: &ConversationKey,
+    ) -> Result<(Generation, BTreeMap<Speaker, u32>), Fenced> {
         let mut holder = self.held_by(socket)?;
         holder.conversation = Some(conversation.clone());
-        Ok(self.ledger.roll_over())
+        holder.memory = Memory::default();
+        let attempts = self.ledger.attempts();
+        Ok((self.ledger.roll_over(), attempts))
+    }
+
+    /// What a socket that is gone knew in a conversation, for the next socket there.
+    pub(super) fn remember(&self, conversation: &ConversationKey, memory: Memory) {
+        let mut holder = self.lock();
+        if holder.conversation.as_ref() == Some(conversation) {
+            holder.memory = memory;
+        }
+    }
+
+    /// What the recording's former socket knew in this conversation; it is given once.
+    pub(super) fn recall(&self, conversation: &ConversationKey) -> Memory {
+        let mut holder = self.lock();
+        let memory = std::mem::take(&mut holder.memory);
+        if holder.conversation.as_ref() == Some(conversation) { memory } else { Memory::default() }
     }
 
     /// The lane's scheduler was lost; it goes on in the same conversation.

@@ -15,9 +15,12 @@ use telemetry::Telemetry;
 use tokio::sync::watch;
 
 use super::clock::Clock;
+use super::continuity::Capsules;
 use super::conversation::Conversation;
+use super::corrections::Corrections;
 use super::protocol::Bounds;
 use super::registry::Registry;
+use crate::history::History;
 use crate::store::Store;
 
 /// What one socket may hold or send.
@@ -46,8 +49,6 @@ pub struct Settings {
     pub limits: Limits,
     /// The model's distances.
     pub policy: Policy,
-    /// The model's candidate levels.
-    pub levels: [f64; 3],
     /// The budget's limits.
     pub budget: budget::Limits,
     /// The sockets' limits.
@@ -122,8 +123,14 @@ pub struct Service {
     pub turnstile: Turnstile,
     /// Metrics and accounts.
     pub telemetry: Telemetry,
-    /// What people decided, and who they are.
+    /// Where everything is kept.
     pub store: Arc<dyn Store>,
+    /// What people decided.
+    pub corrections: Corrections,
+    /// The owners of devices that may come back.
+    pub capsules: Capsules,
+    /// What was said when, and by whom.
+    pub history: History,
     /// Everyone who is enrolled; changes reach running conversations at once.
     pub people: watch::Receiver<Gallery>,
     /// Conversations, sockets and lineages.

@@ -83,10 +83,12 @@ impl Shared {
         task.abort_handle()
     }
 
-    /// A failure has its warning and its next retry already.
+    /// A failure has its warning and its next retry already. The task that brought us here waits no more; it is let go
+    /// rather than cancelled, so that it can tell of a panic.
     fn retry(self: &Arc<Self>, retry: Retry) {
         let mut loading = self.one_change();
         if loading.retries.is_due(retry) {
+            loading.waiting = None;
             self.reload(&mut loading).unwrap_or_default();
         }
     }

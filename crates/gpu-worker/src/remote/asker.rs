@@ -17,7 +17,7 @@ use crate::manifest::{FrontEnd, Manifest};
 use super::config::{Plan, Speech};
 use super::embedding;
 use super::fault::Fault;
-use super::http::{Client, Place, Request};
+use super::http::{Answer, Client, Place, Request};
 use super::open_inference::{Input, Ports, Wanted};
 
 /// An endpoint as a probe found it.
@@ -94,12 +94,7 @@ impl Asker {
         Ok(vector)
     }
 
-    fn exchange(
-        &self,
-        reach: &Reach,
-        headers: &[(&'static str, &str)],
-        by: Instant,
-    ) -> Result<super::http::Answer, Fault> {
+    fn exchange(&self, reach: &Reach, headers: &[(&'static str, &str)], by: Instant) -> Result<Answer, Fault> {
         let request = Request { path: &reach.path, headers, body: Some(&self.body) };
         self.client.exchange(&reach.place, &request, by)
     }
@@ -121,7 +116,11 @@ impl Asker {
     /// Finds out how the endpoint is to be asked. `root` is its configured path.
     pub(super) fn reach(&self, place: Place, root: &str, by: Instant) -> Result<Reach, Fault> {
         let Speech::OpenInference { model, input, output } = &self.speech else {
-            return Ok(Reach { place, path: if root.is_empty() { "/".to_owned() } else { root.to_owned() }, ports: None });
+            return Ok(Reach {
+                place,
+                path: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
+                ports: None,
+            });
         };
         let metadata = self.get(&place, &format!("{root}/v2/models/{model}"), by)?;
         let wanted = Wanted { input: input.as_deref(), output: output.as_deref() };
@@ -131,11 +130,7 @@ impl Asker {
 
     fn get(&self, place: &Place, path: &str, by: Instant) -> Result<Vec<u8>, Fault> {
         let request = Request { path, headers: &[], body: None };
-        match self.client.exchange(place, &request, by) {
-            Ok(answer) => Ok(answer.body),
-            // Nobody's clip was refused here.
-            Err(Fault::Refused(status)) => Err(Fault::Status(status)),
-            Err(fault) => Err(fault),
-        }
+        let answer = self.client.exchange(place, &request, by).map_err(Fault::not_the_clips)?;
+        Ok(answer.body)
     }
 }

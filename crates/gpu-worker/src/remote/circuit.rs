@@ -8,7 +8,9 @@
 //! ```
 //! An endpoint starts open and due: it is asked for nothing before a probe has extracted there. One that came back is on
 //! trial: a single failure opens it again with a longer pause, the first success clears it. So a server whose probes
-//! work and whose queries fail costs one query a pause, and the pauses grow. Times are durations since any fixed moment.
+//! work and whose queries fail costs few queries, and its pauses grow. Failures are also forgiven one at a time, when a
+//! look at the endpoint finds it well; otherwise one that failed would never be asked again beside others that did not.
+//! Times are durations since any fixed moment.
 
 use std::time::Duration;
 
@@ -90,9 +92,18 @@ impl Circuit {
         due
     }
 
-    /// The probe extracted: the endpoint is on trial.
+    /// The probe extracted. An endpoint that had failed is on trial.
     pub(super) fn handle_probed(&mut self) {
-        self.state = State::Closed { failures: self.limits.failures_max.saturating_sub(1) };
+        let has_failed = self.pause > self.limits.pause_first;
+        let failures = if has_failed { self.limits.failures_max.saturating_sub(1) } else { 0 };
+        self.state = State::Closed { failures };
+    }
+
+    /// A look at the endpoint found that it extracts. How long its next rest takes is not forgotten by that.
+    pub(super) fn handle_forgiven(&mut self) {
+        if let State::Closed { failures } = &mut self.state {
+            *failures = failures.saturating_sub(1);
+        }
     }
 
     /// A query was answered with a voiceprint. Old news when the circuit has opened meanwhile.
@@ -147,7 +158,7 @@ mod tests {
         assert!(circuit.handle_probe(ms(0)));
         assert!(!circuit.handle_probe(ms(0)), "one probe at a time");
         circuit.handle_probed();
-        assert_eq!(circuit.stand(), Stand::Closed { failures: 2 });
+        assert_eq!(circuit.stand(), Stand::Closed { failures: 0 });
     }
 
     #[test]
@@ -176,10 +187,28 @@ mod tests {
     }
 
     #[test]
+    fn failures_are_forgiven_one_at_a_time_and_the_next_rest_is_not_shorter_for_it() {
+        let mut circuit = Circuit::new(Limits::default());
+        assert!(circuit.handle_probe(ms(0)) && circuit.handle_failure(ms(0)) && circuit.handle_probe(ms(250)));
+        circuit.handle_probed();
+        for failures in [2, 1, 0, 0] {
+            assert_eq!(circuit.stand(), Stand::Closed { failures });
+            circuit.handle_forgiven();
+        }
+        assert!(
+            !circuit.handle_failure(ms(300)) && !circuit.handle_failure(ms(300)) && circuit.handle_failure(ms(300))
+        );
+        assert_eq!(circuit.poll_timeout(), Some(ms(800)));
+        circuit.handle_forgiven();
+        assert_eq!(circuit.stand(), Stand::Open);
+    }
+
+    #[test]
     fn one_failure_on_trial_opens_again_for_longer_and_a_success_ends_the_trial() {
         let mut circuit = Circuit::new(Limits::default());
-        let mut now = ms(0);
-        for pause in [250, 500, 1_000] {
+        assert!(circuit.handle_probe(ms(0)) && circuit.handle_failure(ms(0)));
+        let mut now = ms(250);
+        for pause in [500, 1_000, 2_000] {
             assert!(circuit.handle_probe(now));
             circuit.handle_probed();
             assert!(circuit.handle_failure(now), "on trial one failure is enough");
@@ -204,7 +233,7 @@ mod tests {
     proptest! {
         /// Whatever happens, an endpoint that is not asked is either being probed or has a moment for it.
         #[test]
-        fn no_endpoint_is_forgotten(events in proptest::collection::vec((0..4_u8, 0..500_u64), 1..200)) {
+        fn no_endpoint_is_forgotten(events in proptest::collection::vec((0..5_u8, 0..500_u64), 1..200)) {
             let mut circuit = Circuit::new(Limits::default());
             let mut now = ms(0);
             for (event, passed) in events {
@@ -213,6 +242,7 @@ mod tests {
                     0 => circuit.handle_success(),
                     1 => { circuit.handle_failure(now); }
                     2 => { circuit.handle_probe(now); }
+                    3 => circuit.handle_forgiven(),
                     _ if circuit.stand() == Stand::Probing => circuit.handle_probed(),
                     _ => {}
                 }

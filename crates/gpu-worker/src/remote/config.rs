@@ -170,7 +170,10 @@ impl Config {
             (Protocol::Embedding, None) if self.input.is_none() && self.output.is_none() => Ok(Speech::Embedding),
             (Protocol::Embedding, _) => {
                 let field = if self.model.is_some() { "model" } else { "input" };
-                Err(ConfigError::new(field, "means nothing to the protocol embedding, which has one model; leave it out"))
+                Err(ConfigError::new(
+                    field,
+                    "means nothing to the protocol embedding, which has one model; leave it out",
+                ))
             }
         }
     }
@@ -228,7 +231,8 @@ impl Address {
             None => authority.rsplit_once(':').unwrap_or((authority, "80")),
         };
         let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(odd)?;
-        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte) || bracketed.is_some() && byte == b':';
+        let letter =
+            |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte) || bracketed.is_some() && byte == b':';
         let clean = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte));
         if host.is_empty() || !host.bytes().all(letter) || !clean {
             return Err(odd());
@@ -275,7 +279,9 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_be_used_is_named_with_its_mend() {
-        for text in ["10.0.0.7:8000", "http://", "http://:80", "http://a b", "http://a:0", "http://a:70000", "http://u@a"] {
+        for text in
+            ["10.0.0.7:8000", "http://", "http://:80", "http://a b", "http://a:0", "http://a:70000", "http://u@a"]
+        {
             let error = triton(text).check().unwrap_err();
             assert!(error.to_string().starts_with("endpoints names"), "{error}");
         }

@@ -41,11 +41,18 @@ pub enum Fault {
     #[error("the extraction server gave a bad vector: {0}")]
     BadVector(#[from] BadVector),
     /// It answers a clip with another voiceprint than the endpoints before it: it runs another model.
-    #[error("the extraction server gives other voiceprints than those before it; every endpoint must run the same model")]
+    #[error(
+        "the extraction server gives other voiceprints than those before it; every endpoint must run the same model"
+    )]
     AnotherModel,
 }
 
 impl Fault {
+    /// A refusal where no caller's clip was sent is the server's fault.
+    pub(super) fn not_the_clips(self) -> Self {
+        if let Self::Refused(status) = self { Self::Status(status) } else { self }
+    }
+
     /// Whether it speaks against the endpoint.
     pub(super) fn is_the_endpoints(self) -> bool {
         match self {

@@ -38,6 +38,8 @@ pub(super) enum Duty {
     Probe,
     /// Look whether it still says that it is ready.
     Check(Arc<Reach>),
+    /// It has failed lately: see with a clip that nobody waits for whether it works.
+    Doubt(Arc<Reach>),
 }
 
 pub(super) struct Fleet {
@@ -144,17 +146,18 @@ impl Fleet {
             if standing.circuit.handle_probe(now) {
                 return Some(Duty::Probe);
             }
-            let check_at = Some(standing.check_at).filter(|_| checks);
-            let due = match standing.circuit.poll_timeout() {
-                Some(probe_at) => Some(probe_at),
-                None if check_at.is_some_and(|at| at <= now) => {
-                    standing.check_at = now.saturating_add(self.check_every);
-                    return standing.reach.clone().map(Duty::Check);
+            if let (Stand::Closed { failures }, Some(reach)) = (standing.circuit.stand(), &standing.reach)
+                && standing.check_at <= now
+            {
+                standing.check_at = now.saturating_add(self.check_every);
+                if failures > 0 {
+                    return Some(Duty::Doubt(Arc::clone(reach)));
+                } else if checks {
+                    return Some(Duty::Check(Arc::clone(reach)));
                 }
-                None => check_at,
-            };
-            // Without a moment of its own it is woken when the circuit opens.
-            let wait = due.map_or(self.check_every, |at| at.saturating_sub(now));
+            }
+            // It is woken when the circuit opens before that.
+            let wait = standing.circuit.poll_timeout().unwrap_or(standing.check_at).saturating_sub(now);
             state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -181,6 +184,16 @@ impl Fleet {
         if let Err(fault) = found {
             self.update(index, |standing| standing.fail(fault, now));
         }
+    }
+
+    /// What a doubtful endpoint made of the probe's clip.
+    pub(super) fn doubted(&self, index: usize, found: Result<Embedding, Fault>) {
+        let found = found.and_then(|print| self.compare(print));
+        let now = self.now();
+        self.update(index, |standing| match found {
+            Ok(()) => standing.circuit.handle_forgiven(),
+            Err(fault) => standing.fail(fault, now),
+        });
     }
 
     fn compare(&self, print: Embedding) -> Result<(), Fault> {

@@ -4,6 +4,7 @@
 //! waiting, reading) ends with that deadline whatever the server does. Redirects are not followed, proxies are not asked
 //! and cookies are not kept: a clip goes to the address that was configured and nowhere else.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,14 @@ const ANSWER_BYTES_MAX: u64 = 256 * 1024;
 /// Connections that idle for longer are not used again: common servers close theirs after 5 s, and a query that is sent
 /// into a closing connection is lost.
 const IDLE_MAX: Duration = Duration::from_secs(4);
+/// No connection came about.
+const UNREACHABLE: [ErrorKind; 5] = [
+    ErrorKind::ConnectionRefused,
+    ErrorKind::HostUnreachable,
+    ErrorKind::NetworkUnreachable,
+    ErrorKind::NetworkDown,
+    ErrorKind::AddrNotAvailable,
+];
 
 /// Where an endpoint is found at the moment.
 #[derive(Debug, Clone)]
@@ -76,7 +85,7 @@ impl Client {
             return Err(Fault::Late);
         }
         let sent = self.send(place, request, left);
-        let (head, mut body) = sent.map_err(|error| fault_of(&error))?.into_parts();
+        let (head, mut body) = sent.map_err(|error| self.fault_of(&error, left))?.into_parts();
         if !head.status.is_success() {
             return Err(refusal(head.status.as_u16()));
         }
@@ -88,7 +97,13 @@ impl Client {
             }
         };
         let read = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        Ok(Answer { head_bytes, body: read.map_err(|error| fault_of(&error))? })
+        Ok(Answer { head_bytes, body: read.map_err(|error| self.fault_of(&error, left))? })
+    }
+
+    fn fault_of(&self, error: &ureq::Error, left: Duration) -> Fault {
+        let connecting = matches!(error, ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve));
+        // With less time than connecting may take, a connection that did not come about says nothing.
+        if connecting && left >= self.connect { Fault::Unreachable } else { fault_of(error) }
     }
 
     fn send(&self, place: &Place, request: &Request<'_>, left: Duration) -> Result<Response<Body>, ureq::Error> {
@@ -120,11 +135,6 @@ fn refusal(status: u16) -> Fault {
 }
 
 fn fault_of(error: &ureq::Error) -> Fault {
-    use std::io::ErrorKind;
-
-    if let ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) = error {
-        return Fault::Unreachable;
-    }
     if let ureq::Error::Timeout(_) = error {
         return Fault::Stalled;
     }
@@ -134,20 +144,12 @@ fn fault_of(error: &ureq::Error) -> Fault {
     if let ureq::Error::Protocol(_) | ureq::Error::Http(_) = error {
         return Fault::NotAnAnswer("it is not HTTP");
     }
-    let unreachable = [
-        ErrorKind::ConnectionRefused,
-        ErrorKind::HostUnreachable,
-        ErrorKind::NetworkUnreachable,
-        ErrorKind::NetworkDown,
-        ErrorKind::AddrNotAvailable,
-    ];
     if let ureq::Error::Io(error) = error {
-        if unreachable.contains(&error.kind()) {
-            return Fault::Unreachable;
-        }
-        if [ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&error.kind()) {
-            return Fault::Stalled;
-        }
+        return match error.kind() {
+            kind if UNREACHABLE.contains(&kind) => Fault::Unreachable,
+            kind if [ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&kind) => Fault::Stalled,
+            _ => Fault::Broken,
+        };
     }
     Fault::Broken
 }

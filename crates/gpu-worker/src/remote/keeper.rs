@@ -43,6 +43,7 @@ fn keep(fleet: &Fleet, index: usize, asker: Asker, patience: Patience) {
         match duty {
             Duty::Probe => fleet.probed(index, calm(|| keeper.probe())),
             Duty::Check(reach) => fleet.checked(index, calm(|| keeper.check(&reach))),
+            Duty::Doubt(reach) => fleet.doubted(index, calm(|| keeper.doubt(&reach))),
         }
     }
 }
@@ -69,15 +70,21 @@ impl Keeper<'_> {
         let by = Instant::now() + self.patience.answer;
         self.asker.check(&place, &self.address.path, by)?;
         let reach = self.asker.reach(place, &self.address.path, by)?;
+        let print = self.print(&reach, by)?;
+        Ok((reach, print))
+    }
+
+    fn doubt(&mut self, reach: &Reach) -> Result<Embedding, Fault> {
+        self.check(reach)?;
+        self.print(reach, Instant::now() + self.patience.answer)
+    }
+
+    fn print(&mut self, reach: &Reach, by: Instant) -> Result<Embedding, Fault> {
         let clip = probe_clip();
         self.asker.prepare(&clip).map_err(|_| Fault::NotAnAnswer("the probe's clip cannot be encoded"))?;
-        let asked = self.asker.ask(&reach, &clip, by);
         // Every server can use this clip.
-        let vector = asked.map_err(|fault| match fault {
-            Fault::Refused(status) => Fault::Status(status),
-            other => other,
-        })?;
-        Ok((reach, Embedding::new(&vector)?))
+        let vector = self.asker.ask(reach, &clip, by).map_err(Fault::not_the_clips)?;
+        Ok(Embedding::new(&vector)?)
     }
 
     /// The first address of the endpoint's name that somebody listens at.

@@ -130,7 +130,9 @@ fn vector(kind: &str, shape: &[usize], bytes: Option<&[u8]>, data: Option<Vec<f3
             values.iter().map(|value| f32::from_le_bytes(*value)).collect()
         }
         (None, Some(data)) => data,
-        (Some(_), Some(_)) | (None, None) => return Err(Fault::NotAnAnswer("its output has no values, or has them twice")),
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(Fault::NotAnAnswer("its output has no values, or has them twice"));
+        }
     };
     let count = shape.iter().try_fold(1_usize, |product, side| product.checked_mul(*side));
     if count != Some(values.len()) {

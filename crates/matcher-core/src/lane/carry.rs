@@ -91,8 +91,8 @@ impl Lane {
 
     fn told_by_people(&self, voice: &Remembered) -> (Speaker, Carried, Target, CarryReason) {
         let (carried, reason) = match self.receipt.standing(&voice.name) {
-            Ruled::Named(..) => (Carried::Manual, CarryReason::Manual),
-            Ruled::Free | Ruled::Rejected | Ruled::Nobody | Ruled::Silenced => {
+            Ruled::Named(_, Source::Carried) => (Carried::Manual, CarryReason::Manual),
+            Ruled::Named(_, Source::Here) | Ruled::Free | Ruled::Rejected | Ruled::Nobody | Ruled::Silenced => {
                 (Carried::Nothing, CarryReason::ManualNotCopied)
             }
         };

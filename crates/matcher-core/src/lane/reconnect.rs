@@ -137,12 +137,18 @@ impl Lane {
         }
     }
 
-    /// When the words that names rest on are to be heard again.
+    /// When the words that names rest on are to be heard again. A name that was brought along begins its rhythm here.
     pub(crate) fn poll_grounds(&mut self, now: Monotonic) -> Option<Vec<Arc<str>>> {
-        self.grounds_due.filter(|due| *due <= now)?;
-        let is_resting = self.voices.values().any(|record| record.ground.is_some());
-        self.grounds_due = is_resting.then(|| now.after(self.limits.continuity_every));
-        is_resting.then(|| self.donors())
+        if !self.voices.values().any(|record| record.ground.is_some()) {
+            self.grounds_due = None;
+            return None;
+        }
+        let next = now.after(self.limits.continuity_every);
+        if *self.grounds_due.get_or_insert(next) > now {
+            return None;
+        }
+        self.grounds_due = Some(next);
+        Some(self.donors())
     }
 
     /// What is to become of what is kept of the owner, when that changes.

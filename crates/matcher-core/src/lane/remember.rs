@@ -14,7 +14,7 @@ impl Lane {
     pub(crate) fn leave(self) -> (Memory, BTreeMap<RequestId, Work>) {
         let owner = self.gallery.owner().map(|print| print.embedding.clone());
         let voices = self.voices.iter().filter_map(|(voice, record)| self.remembered(*voice, record)).collect();
-        (Memory { voices, owner }, self.work)
+        (Memory { voices, owner, donors: self.donors }, self.work)
     }
 
     fn remembered(&self, voice: Voice, record: &VoiceRecord) -> Option<Remembered> {
@@ -37,11 +37,14 @@ impl Lane {
     /// The recording goes on in another socket: voices, evidence and names are as they were. The ranges are gone, for the
     /// clock of the audio starts anew.
     pub(super) fn recall(&mut self, memory: Memory) {
+        self.donors = memory.donors;
         for remembered in memory.voices {
             let (identity, status, heard) = (remembered.identity.clone(), remembered.status, remembered.heard);
+            let evidence = remembered.evidence.clone();
             let Ok(voice) = self.restore(remembered, heard) else { continue };
             if let Some(record) = self.voices.get_mut(&voice) {
-                (record.identity, record.status) = (identity, status);
+                (record.identity, record.status, record.told) = (identity, status, Told::NotYet);
+                record.evidence = evidence; // A competitor's is what it said since.
             }
         }
         let mut nobody_has_heard_yet = Vec::new();
@@ -54,7 +57,6 @@ impl Lane {
         let voice = self.admit(remembered.name.speaker, &remembered.name.scope)?;
         let centroid = remembered.row.map(|(centroid, _)| centroid);
         let record = self.voices.get_mut(&voice).expect("an admitted voice has a record");
-        record.told = Told::NotYet;
         record.heard = heard;
         record.ground = remembered.ground.map(Box::new);
         if heard != Heard::Competing {

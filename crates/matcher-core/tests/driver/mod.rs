@@ -7,14 +7,15 @@
 #![allow(dead_code, reason = "each test file uses another part of the driver")]
 
 mod fixture;
-mod moves;
+pub(crate) mod moves;
+pub(crate) mod people;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use matcher_core::budget::{self, Denied, Outcome, Refused, Reservation, Seen, Settled};
 use matcher_core::{
-    Batch, Budget, Cap, Dispatch, Embedding, Event, ExitReason, Gallery, Generation, Join, Keepsake, LaneId, Limits,
+    Batch, Budget, Cap, Device, Dispatch, Embedding, Event, ExitReason, Gallery, Generation, Join, Keepsake, LaneId, Limits,
     Monotonic, Refusal, RequestId, Scheduler, Scope, Selection, Speaker, Timeline,
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct Lane {
     pub(crate) budget: Budget,
     /// The provider stream that is current.
     pub(crate) scope: Scope,
+    /// What its socket knows of its device, from here on.
+    pub(crate) device: Device,
 }
 
 /// A query in work.
@@ -125,8 +128,8 @@ impl Driver {
         let generation = Generation(1);
         let join = Join::new(generation, timeline.rate(), gallery);
         self.conversations[0].handle_joined(id, join).expect("the lane is new");
-        let budget = Budget::new(limits, generation, self.now);
-        self.lanes.insert(id, Lane { conversation: 0, generation, timeline, budget, scope: Scope::new("") });
+        let (budget, device) = (Budget::new(limits, generation, self.now), Device::Unknown);
+        self.lanes.insert(id, Lane { conversation: 0, generation, timeline, budget, scope: Scope::new(""), device });
     }
 
     /// What the model says to `speaker`, in order; after that the default.

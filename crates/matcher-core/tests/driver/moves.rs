@@ -43,7 +43,8 @@ impl Driver {
         let gallery = self.conversations[from].gallery(id).expect("the lane was here").clone();
         let mut out = Vec::new();
         let left = self.conversations[from].handle_left(id, &mut out);
-        let join = Join { held: left.held, ..Join::new(generation, rate, gallery) };
+        let device = self.lanes[&id].device.clone();
+        let join = Join { held: left.held, device, ..Join::new(generation, rate, gallery) };
         self.conversations[to].handle_joined(id, join).expect("the lane has left");
         self.perform(from, out);
         Moving {
@@ -104,8 +105,13 @@ impl Driver {
         self.rejoin(Join { device, memory: Memory::default(), ..Join::new(generation, rate, gallery) });
     }
 
+    /// A hint is for the socket's first conversation; after a rollover the device is one of which nothing is known.
     fn rejoin(&mut self, join: Join) {
         let conversation = self.lane().conversation;
+        self.lanes.get_mut(&LANE).expect("the lane is here").device = match join.device {
+            Device::Unknown => Device::Unknown,
+            Device::Fresh | Device::Reconnecting(_) => Device::Fresh,
+        };
         self.conversations[conversation].handle_joined(LANE, join).expect("the lane has left");
         self.keepsakes(conversation);
     }

@@ -2,11 +2,10 @@
 //!
 //! Strangers, because a voice with a name leaves the queue, and the queue has to stay full.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use matcher_core::policy::{Policy, Print, Role};
+use matcher_core::policy::{Policy, Print, Role, Suggestions};
 use matcher_core::{
     Batch, Embedding, Event, Gallery, Generation, Join, LaneId, Limits, Monotonic, Offer, PersonId, Rate, Sample,
     Scheduler, Scope, SegmentId, Span, Speaker, Timeline,

@@ -1,36 +1,17 @@
 //! What a conversation hears, and its handlers: commands in the imperative, facts in the past tense.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::prelude::*;
 use gpu_worker::Clip;
 use gpu_worker::turnstile::Turn;
 use matcher_core::receipt::{Correction, Ruling, Subject, VoiceName};
-use matcher_core::{
-    Batch, Explanation, Generation, HandOver, JoinRefused, LaneId, Refusal, RequestId, Scope, Selection, Speaker,
-};
+use matcher_core::{Batch, Explanation, LaneId, Refusal, RequestId, Scope, Selection, Speaker};
 
-use super::inventory::Inventory;
+use super::Conversation;
 use super::snapshot::ConversationSnapshot;
-use super::{Conversation, LaneLink};
-use crate::live::corrections::{self, NotCorrected, Wish};
+use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::ledger::Lease;
-use crate::live::registry::Lineage;
-use crate::live::socket::Socket;
-
-/// A lane enters. Answered when its people are loaded and its voices may be offered.
-#[derive(Message)]
-#[rtype(result = "Result<(), JoinRefused>")]
-pub(in crate::live) struct Join {
-    pub(in crate::live) lane: LaneId,
-    pub(in crate::live) socket: Addr<Socket>,
-    pub(in crate::live) lineage: Arc<Lineage>,
-    pub(in crate::live) people: Option<Arc<BTreeSet<String>>>,
-    pub(in crate::live) exits: Exits,
-    pub(in crate::live) join: matcher_core::Join,
-}
 
 /// Whether a client hears why updates led to no verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,24 +20,6 @@ pub(in crate::live) enum Exits {
     Told,
     /// They are counted, and not sent.
     Counted,
-}
-
-/// Why a lane leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::live) enum Left {
-    /// To another conversation: its queries end there, fenced.
-    RolledOver,
-    /// For good: its queries are cancelled.
-    Gone,
-}
-
-/// A lane leaves; a leave of an older generation is ignored.
-#[derive(Message)]
-#[rtype(result = "HandOver")]
-pub(in crate::live) struct Leave {
-    pub(in crate::live) lane: LaneId,
-    pub(in crate::live) generation: Generation,
-    pub(in crate::live) why: Left,
 }
 
 /// The segments of one message.
@@ -155,37 +118,6 @@ pub(in crate::live) struct Voices {
 #[rtype(result = "ConversationSnapshot")]
 pub struct Snapshot;
 
-impl Handler<Join> for Conversation {
-    type Result = Result<(), JoinRefused>;
-
-    fn handle(&mut self, message: Join, ctx: &mut Self::Context) -> Self::Result {
-        let Join { lane, socket, lineage, people, exits, mut join } = message;
-        if self.scheduler.generation(lane).is_some_and(|older| older < join.generation) {
-            // A predecessor's join came late: the newer generation speaks for the lane.
-            self.depart(lane, Left::Gone, ctx);
-        }
-        join.gallery = self.service.gallery(people.as_deref());
-        let hertz = f64::from(join.rate.hertz());
-        self.scheduler.handle_joined(lane, join)?;
-        let received = std::collections::BTreeMap::new();
-        self.lanes.insert(
-            lane,
-            LaneLink { socket, lineage, people, exits, received, segments: Inventory::default(), evicted: 0, hertz },
-        );
-        self.settle_down(ctx);
-        Ok(())
-    }
-}
-
-impl Handler<Leave> for Conversation {
-    type Result = MessageResult<Leave>;
-
-    fn handle(&mut self, Leave { lane, generation, why }: Leave, ctx: &mut Self::Context) -> Self::Result {
-        let speaks = self.is_current(lane, generation);
-        MessageResult(if speaks { self.leave(lane, why, ctx) } else { HandOver::default() })
-    }
-}
-
 impl Handler<Offers> for Conversation {
     type Result = ();
 
@@ -193,6 +125,7 @@ impl Handler<Offers> for Conversation {
         let voices_max = self.service.settings.limits.voices_max.get();
         let now = self.now();
         if let Some(link) = self.lanes.get_mut(&lane) {
+            self.service.history.push(&self.key.conversation, link.page_of(&batch.offers));
             for offer in &batch.offers {
                 if link.received.len() < voices_max || link.received.contains_key(&offer.speaker) {
                     link.received.insert(offer.speaker, now);
@@ -277,7 +210,8 @@ impl Handler<Correct> for Conversation {
             Err(refused) => return AtomicResponse::new(Box::pin(actix::fut::ready(Err(refused)))),
         };
         let correction = Correction { voice, subject, ruling: Ruling::IsNobody };
-        let writing = corrections::correct(self.service.store.clone(), self.key.conversation.clone(), correction, wish);
+        let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
+        let writing = async move { service.corrections.correct(&conversation, correction, wish).await };
         AtomicResponse::new(Box::pin(writing.into_actor(self).map(|written, this, ctx| {
             let receipt = written?;
             let generation = receipt.generation();

@@ -20,8 +20,12 @@ impl Conversation {
                 Event::Exited { lane, .. }
                 | Event::Failed { lane, .. }
                 | Event::Published { lane, .. }
+                | Event::Suggested { lane, .. }
                 | Event::Retracted { lane, .. } => self.publish(lane, event),
-                Event::Decided { .. } => {}
+                Event::Decided { .. }
+                | Event::RolledOver { .. }
+                | Event::Reconnected { .. }
+                | Event::Collapsed { .. } => {}
             }
         }
     }
@@ -38,12 +42,31 @@ impl Conversation {
                     self.service.telemetry.metrics().verdict(self.now().since(received));
                 }
             }
+            Event::RolledOver { lane, carried, target, reason, .. } => {
+                self.service.telemetry.metrics().rolled_over(labels::carried(*carried), labels::target(*target));
+                let recording = self.recording(*lane);
+                let (carried, target) = (labels::carried(*carried).as_str(), labels::target(*target).as_str());
+                tracing::info!(event = "live_speaker_rollover", recording, carried, target, reason = reason.as_str());
+            }
+            Event::Reconnected { ending, .. } => {
+                self.service.telemetry.metrics().reconnect(labels::reconnect(*ending));
+            }
+            Event::Collapsed { lane, speaker } => {
+                self.service.telemetry.metrics().collapsed();
+                let recording = self.recording(*lane);
+                tracing::warn!(event = "live_speaker_collapse", recording, speaker = speaker.0);
+            }
             Event::Failed { .. }
             | Event::Published { .. }
+            | Event::Suggested { .. }
             | Event::Retracted { .. }
             | Event::Released { .. }
             | Event::Overdue { .. } => {}
         }
+    }
+
+    fn recording(&self, lane: LaneId) -> &str {
+        self.lanes.get(&lane).map_or("", |link| &link.recording)
     }
 
     fn publish(&self, lane: LaneId, event: Event) {

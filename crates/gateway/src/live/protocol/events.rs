@@ -216,6 +216,21 @@ pub enum Event {
         /// Why.
         reason: &'static str,
     },
+    /// A pinned person comes close to a voice that has no name. Never a name.
+    Suggestion {
+        /// The voice's number.
+        speaker: u32,
+        /// The client's label for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        /// Who.
+        person_id: String,
+        /// 3 (near) to 1 (far).
+        level: u8,
+        /// Whether this takes the suggestion back.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        retracted: bool,
+    },
     /// An update led to no verdict (with `"verbose":true`).
     Exit {
         /// The voice's number.

@@ -1,16 +1,19 @@
 //! What a client's messages do: start, segments, rollover, explain, stop.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use actix::prelude::*;
 use matcher_core::receipt::Subject;
-use matcher_core::{Explanation, Generation, HandOver, JoinRefused, LaneId};
+use matcher_core::{Explanation, Gallery, Generation, HandOver, JoinRefused, LaneId, Policy, Scope, Speaker};
 use telemetry::Refusal;
 
 use super::live::{Live, Place};
 use super::{Phase, Socket, TakenOver, Work};
-use crate::live::conversation::{Correct, Exits, Explain, Finish, Join, Leave, Left, Offers, Voices, Whose};
+use crate::live::continuity::{Holder, Opened};
+use crate::live::conversation::{
+    Correct, Departure, Exits, Explain, Finish, Join, Leave, Left, Offers, Voices, Whose,
+};
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Candidate, Event, Limits, Message, Model, Refused, Segment, SpeakerName, Start};
 use crate::live::protocol::{TotalBudget, VoiceSummary};
@@ -70,19 +73,17 @@ impl Socket {
             Ok(taken) => taken,
             Err(refused) => return self.refuse(refused),
         };
-        let joining = join(
-            self.service.clone(),
-            ctx.address(),
-            Entry {
-                key,
-                lineage: lineage.clone(),
-                people: start.people.clone(),
-                exits: if start.verbose { Exits::Told } else { Exits::Counted },
-                generation: taken.generation,
-                rate: matcher_core::Rate::new(start.audio.sample_rate),
-            },
-            taken.conversation.clone().map(|from| (from, Left::Gone)),
-        );
+        let entry = Entry {
+            key,
+            recording: start.recording.clone(),
+            lineage: lineage.clone(),
+            people: start.people.clone(),
+            exits: if start.verbose { Exits::Told } else { Exits::Counted },
+            generation: taken.generation,
+            rate: matcher_core::Rate::new(start.audio.sample_rate),
+            holder: None,
+        };
+        let joining = begin(self.service.clone(), ctx.address(), entry, (start.device.clone(), taken.conversation));
         ctx.wait(joining.into_actor(self).map(move |joined, this, _| match joined {
             Ok(place) => {
                 let live = Live::new(this.service.clone(), &this.id, start, lineage, place);
@@ -105,6 +106,7 @@ impl Socket {
         let claim = Claim {
             recording: LineageKey { account: self.account.clone(), recording: start.recording.clone() },
             socket: (self.id.clone(), ctx.address()),
+            device: start.device.clone(),
             conversation: key.clone(),
             resume: start.resume.clone(),
         };
@@ -185,25 +187,18 @@ impl Socket {
 
     fn roll_over(&mut self, conversation: String, carry: bool, ctx: &mut Context<Self>) {
         let Phase::Live(live) = &self.phase else { return };
-        if carry {
-            return self.refuse(Refused {
-                code: "not_supported",
-                reason: Refusal::Unsupported,
-                ..Refused::field("carry", "this server does not carry the owner over yet; roll over without `carry`")
-            });
-        }
         if conversation == live.key().conversation {
             return self.send(&self.ready(live)); // Nothing changes, and the client hears that.
         }
         let key = ConversationKey { account: self.account.clone(), conversation };
         let from = live.key().clone();
         // The generation moves at once: nothing of the former conversation can reserve from here on.
-        let Ok(generation) = live.lineage().roll_over(&self.id, &key) else {
+        let Ok((generation, attempts)) = live.lineage().roll_over(&self.id, &key) else {
             return; // Another socket has taken this recording over, and its word is on the way here.
         };
         let entry = Entry { generation, key, ..Entry::of(live) };
-        let before = live.generation();
-        let joining = move_over(self.service.clone(), ctx.address(), entry, (from, before, Left::RolledOver));
+        let baggage = carry.then(|| (live.scope().clone(), attempts));
+        let joining = move_over(self.service.clone(), ctx.address(), entry, (from, live.generation(), baggage));
         self.enter_when(joining, |_| {}, ctx);
     }
 
@@ -212,7 +207,8 @@ impl Socket {
         let Some(live) = self.live() else { return };
         let Ok(generation) = live.lineage().resume(&self.id) else { return };
         let entry = Entry { generation, ..Entry::of(live) };
-        let joining = join(self.service.clone(), ctx.address(), entry, None);
+        let arrival = Arrival { held: Vec::new(), departure: None, opened: Opened::again(entry.holder.clone()) };
+        let joining = enter(self.service.clone(), ctx.address(), entry, arrival);
         let again = |live: &mut Live| {
             let offers = Offers { lane: live.lane(), batch: live.recent() };
             // A fresh conversation's mailbox is empty; were it full, the next ordinary updates bring the speech back.
@@ -256,7 +252,7 @@ impl Socket {
             let newest = explained.ok().and_then(|explained| explained.0.into_iter().next_back());
             match (newest, this.live()) {
                 (Some(explanation), Some(live)) => {
-                    let event = explained_event(live, explanation, this.service.settings.levels);
+                    let event = explained_event(live, explanation, &this.service.settings.policy);
                     this.send(&event);
                 }
                 _ => this.refuse(Refused::field("speaker", "no segment of this voice was taken yet")),
@@ -319,50 +315,77 @@ impl Socket {
 /// A lane at the door of a conversation.
 struct Entry {
     key: ConversationKey,
+    recording: String,
     lineage: Arc<Lineage>,
     people: Option<Arc<BTreeSet<String>>>,
     exits: Exits,
     generation: Generation,
     rate: matcher_core::Rate,
+    holder: Option<Arc<Holder>>,
 }
 
 impl Entry {
     fn of(live: &Live) -> Self {
         Self {
             key: live.key().clone(),
+            recording: live.recording.clone(),
             lineage: live.lineage().clone(),
             people: live.people.clone(),
             exits: live.exits(),
             generation: live.generation(),
             rate: live.rate(),
+            holder: live.holder.clone(),
         }
     }
 }
 
-/// Leaves the conversation that a predecessor was in, if any, and enters the next.
-async fn join(
+/// What a lane has with it.
+struct Arrival {
+    held: Vec<Speaker>,
+    departure: Option<Departure>,
+    opened: Opened,
+}
+
+/// A socket's first entry: it leaves the conversation that a predecessor was in, if any, and opens on its device.
+async fn begin(
     service: Arc<Service>,
     socket: Addr<Socket>,
     entry: Entry,
-    from: Option<(ConversationKey, Left)>,
+    (device, from): (Option<String>, Option<ConversationKey>),
 ) -> Result<Place, Refused> {
-    let Some((from, why)) = from else { return enter(service, socket, entry, HandOver::default()).await };
     let before = Generation(entry.generation.0 - 1);
-    move_over(service, socket, entry, (from, before, why)).await
+    let held = match from {
+        Some(from) => leave(&service, &from, (entry.lineage.lane, before), Left::Gone).await.held,
+        None => Vec::new(),
+    };
+    let token = service.ids.next("device-");
+    let opened = service.capsules.open(&entry.key.account, device.as_deref(), token).await;
+    enter(service, socket, entry, Arrival { held, departure: None, opened }).await
 }
 
+/// What a rollover with `carry` goes by: the stream that goes on, and the attempts spent before.
+type Baggage = (Scope, BTreeMap<Speaker, u32>);
+
+/// From one conversation to the next, with `baggage` when what may be carried is to be.
 async fn move_over(
     service: Arc<Service>,
     socket: Addr<Socket>,
     entry: Entry,
-    (from, before, why): (ConversationKey, Generation, Left),
+    (from, before, baggage): (ConversationKey, Generation, Option<Baggage>),
 ) -> Result<Place, Refused> {
-    let lane = entry.lineage.lane;
-    let hand_over = leave(&service, &from, lane, before, why).await;
-    enter(service, socket, entry, hand_over).await
+    let HandOver { held, memory } = leave(&service, &from, (entry.lineage.lane, before), Left::RolledOver).await;
+    let conversation = from.conversation;
+    let departure = baggage.map(|(scope, attempts)| Departure { conversation, scope, memory, attempts });
+    let opened = Opened::again(entry.holder.clone());
+    enter(service, socket, entry, Arrival { held, departure, opened }).await
 }
 
-async fn leave(service: &Service, from: &ConversationKey, lane: LaneId, generation: Generation, why: Left) -> HandOver {
+async fn leave(
+    service: &Service,
+    from: &ConversationKey,
+    (lane, generation): (LaneId, Generation),
+    why: Left,
+) -> HandOver {
     let Some(conversation) = service.registry.find(from) else { return HandOver::default() };
     conversation.send(Leave { lane, generation, why }).await.unwrap_or_default()
 }
@@ -371,33 +394,39 @@ async fn enter(
     service: Arc<Service>,
     socket: Addr<Socket>,
     entry: Entry,
-    hand_over: HandOver,
+    arrival: Arrival,
 ) -> Result<Place, Refused> {
-    let lane = entry.lineage.lane;
+    let Arrival { held, departure, opened } = arrival;
+    let holder = opened.holder.clone();
     let mut answer = None;
     for _ in 0..JOIN_TRIES {
         let conversation = service.registry.conversation(&service, &entry.key).map_err(capacity)?;
         let message = Join {
-            lane,
+            lane: entry.lineage.lane,
+            recording: entry.recording.clone(),
             socket: socket.clone(),
             lineage: entry.lineage.clone(),
             people: entry.people.clone(),
             exits: entry.exits,
+            opened: opened.clone(),
+            departure: departure.clone(),
             join: matcher_core::Join {
-                generation: entry.generation,
-                rate: entry.rate,
-                gallery: matcher_core::Gallery::default(),
                 attempts: entry.lineage.ledger.attempts(),
-                held: hand_over.held.clone(),
+                held: held.clone(),
+                ..matcher_core::Join::new(entry.generation, entry.rate, Gallery::default())
             },
         };
         if let Ok(joined) = conversation.send(message).await {
-            answer = Some(joined.map(|()| conversation));
+            answer = Some(joined.map(|joined| (conversation, joined)));
             break;
         }
     }
     match answer {
-        Some(Ok(conversation)) => Ok(Place { key: entry.key, conversation, generation: entry.generation }),
+        Some(Ok((conversation, joined))) => {
+            // Before anything can be reserved: the socket hears nothing until this is done.
+            entry.lineage.ledger.carry(joined.attempts);
+            Ok(Place { key: entry.key, conversation, generation: entry.generation, holder })
+        }
         Some(Err(refused @ (JoinRefused::LanesMax | JoinRefused::AlreadyJoined))) => Err(Refused {
             code: "conversation_full",
             reason: Refusal::Capacity,
@@ -407,11 +436,7 @@ async fn enter(
     }
 }
 
-fn explained_event(live: &Live, voice: Explanation, levels: [f64; 3]) -> Event {
-    let level = |distance: f64| {
-        let passed = levels.iter().filter(|bound| distance < **bound).count();
-        u8::try_from(passed).unwrap_or(0)
-    };
+fn explained_event(live: &Live, voice: Explanation, policy: &Policy) -> Event {
     let speaker = voice.state.speaker;
     Event::Explained {
         speaker: speaker.0,
@@ -424,7 +449,7 @@ fn explained_event(live: &Live, voice: Explanation, levels: [f64; 3]) -> Event {
             .map(|(person, distance)| Candidate {
                 person_id: person.as_str().to_owned(),
                 distance,
-                level: level(distance),
+                level: policy.level(distance),
             })
             .collect(),
         clips: voice.clips,
@@ -442,7 +467,7 @@ fn not_corrected(not: &NotCorrected) -> Refused {
         NotCorrected::NotOfThisVoice(_) => Refused::field("segment_ids", not.to_string()),
         NotCorrected::Unheard(_) => Refused::field("speaker", not.to_string()),
         NotCorrected::Full(_) => Refused::whole("capacity", Refusal::Capacity, not.to_string()),
-        NotCorrected::Store(_) | NotCorrected::Ended => {
+        NotCorrected::Store(_) | NotCorrected::Overtaken | NotCorrected::Ended => {
             Refused::whole("not_written", Refusal::Unsupported, not.to_string())
         }
     }

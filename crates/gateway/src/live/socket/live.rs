@@ -6,6 +6,7 @@ use std::sync::Arc;
 use actix::Addr;
 use matcher_core::{Batch, Event as CoreEvent, Generation, LaneId, Offer, Rate, Scope, SegmentId, Span, Speaker};
 
+use crate::live::continuity::Holder;
 use crate::live::conversation::{Conversation, Exits, Leave, Left};
 use crate::live::intake::Intake;
 use crate::live::ledger::Ledger;
@@ -40,6 +41,7 @@ pub(super) struct Live {
     sample_rate: std::num::NonZeroU32,
     pub(super) people: Option<Arc<BTreeSet<String>>>,
     exits: Exits,
+    pub(super) holder: Option<Arc<Holder>>,
     intake: Intake,
     pub(super) ring: Ring,
     recent: VecDeque<Offer>,
@@ -64,6 +66,7 @@ impl Live {
             sample_rate: start.audio.sample_rate,
             people: start.people,
             exits: if start.verbose { Exits::Told } else { Exits::Counted },
+            holder: place.holder,
             intake: Intake::new(start.audio.encoding, start.audio.channels),
             ring: Ring::new(rate, capacity),
             recent: VecDeque::new(),
@@ -122,12 +125,15 @@ impl Live {
     /// Whether an event speaks of this lane as it is now.
     pub(super) fn is_current(&self, event: &CoreEvent) -> bool {
         match event {
-            CoreEvent::Published { generation, .. } | CoreEvent::Retracted { generation, .. } => {
-                *generation == self.generation
-            }
+            CoreEvent::Published { generation, .. }
+            | CoreEvent::Retracted { generation, .. }
+            | CoreEvent::Suggested { generation, .. } => *generation == self.generation,
             CoreEvent::Exited { .. }
             | CoreEvent::Failed { .. }
             | CoreEvent::Decided { .. }
+            | CoreEvent::RolledOver { .. }
+            | CoreEvent::Reconnected { .. }
+            | CoreEvent::Collapsed { .. }
             | CoreEvent::Released { .. }
             | CoreEvent::Overdue { .. } => true,
         }
@@ -196,8 +202,7 @@ impl Live {
             }
         }
         self.remember(&offers);
-        let batch = Batch { generation: self.generation, ring: self.ring.timeline().range(), offers };
-        (batch, refusals)
+        (self.batch_of(offers), refusals)
     }
 
     /// A window across lost audio is offered in the parts that there are: the middle of the whole may be the gap.
@@ -240,8 +245,12 @@ impl Live {
 
     /// What the ring still holds of the offers so far.
     pub(super) fn recent(&self) -> Batch {
-        let offers = self.recent.iter().cloned().collect();
-        Batch { generation: self.generation, ring: self.ring.timeline().range(), offers }
+        self.batch_of(self.recent.iter().cloned().collect())
+    }
+
+    fn batch_of(&self, offers: Vec<Offer>) -> Batch {
+        let (generation, scope) = (self.generation, self.streams.current().clone());
+        Batch { generation, scope, ring: self.ring.timeline().range(), offers }
     }
 
     pub(super) fn label(&self, speaker: Speaker) -> Option<String> {
@@ -281,7 +290,19 @@ impl Live {
                 label: self.label(speaker),
                 segment_id: Some(segment.as_str().to_owned()),
             }),
-            CoreEvent::Decided { .. } | CoreEvent::Released { .. } | CoreEvent::Overdue { .. } => None,
+            CoreEvent::Suggested { speaker, person, level, is_retracted, .. } => Some(Event::Suggestion {
+                speaker: speaker.0,
+                label: self.label(speaker),
+                person_id: person.to_string(),
+                level,
+                retracted: is_retracted,
+            }),
+            CoreEvent::Decided { .. }
+            | CoreEvent::RolledOver { .. }
+            | CoreEvent::Reconnected { .. }
+            | CoreEvent::Collapsed { .. }
+            | CoreEvent::Released { .. }
+            | CoreEvent::Overdue { .. } => None,
         }
     }
 
@@ -311,6 +332,8 @@ pub(super) struct Place {
     pub(super) key: ConversationKey,
     pub(super) conversation: Addr<Conversation>,
     pub(super) generation: Generation,
+    /// The right to keep the owner for the device's next socket.
+    pub(super) holder: Option<Arc<Holder>>,
 }
 
 impl Drop for Live {

@@ -114,6 +114,23 @@ async fn a_deleted_person_is_gone_from_the_matching_at_once_although_nobody_can_
 }
 
 #[tokio::test(start_paused = true)]
+async fn however_many_changes_fail_at_most_one_retry_waits() {
+    let failing = failing().await;
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = alive();
+    for number in 0..20 {
+        failing.create(&format!("person-{number}")).await;
+    }
+    // Cancelled tasks end when the runtime next comes to them.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(alive(), before + 1);
+    failing.store.set_fails(false);
+    failing.people.create("zoe", PersonChange::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((alive(), failing.known().len()), (before, 22));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_retry_does_not_keep_the_people_alive() {
     let failing = failing().await;
     failing.create("bert").await;

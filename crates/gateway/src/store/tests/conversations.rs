@@ -153,8 +153,9 @@ fn a_deleted_conversation_is_gone_with_all_it_had_and_stays_gone() {
 fn a_deleted_conversation_that_is_opened_begins_anew() {
     let directory = TemporaryDirectory::new();
     let store = open(&directory);
-    store.record("talk", &note("old"), 1000).unwrap();
+    store.record("talk", &note("old"), 9000).unwrap();
     store.delete_conversation("talk", 9000).unwrap();
+    store.record("talk", &note("late"), 9000).unwrap();
     store.open_conversation("talk", 5000).unwrap();
     store.record("talk", &note("new"), 5001).unwrap();
     let record = ConversationRecord { id: "talk".into(), started_ms: 5000, updated_ms: 5001 };
