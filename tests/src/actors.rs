@@ -20,8 +20,8 @@ use gateway::history::History;
 use gateway::live::corrections::{Corrections, Wish};
 use gateway::live::protocol::Bounds;
 use gateway::live::{
-    Arbiters, Capsules, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow, Registry,
-    Service, Settings, Snapshot, Socket, SocketLimits, outlet,
+    Arbiters, Capsules, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow,
+    Registry, Service, Settings, Snapshot, Socket, SocketLimits, outlet,
 };
 use gpu_worker::Engine as _;
 use gpu_worker::turnstile::Turnstile;

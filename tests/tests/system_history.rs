@@ -110,6 +110,7 @@ async fn a_conversation_is_removed_for_good_once_it_has_ended() {
 #[tokio::test]
 async fn a_live_conversation_is_exported_as_it_is_known_so_far_by_its_clients_labels() {
     let server = Server::start();
+    server.enrol("anna", OWNER, true);
     let mut client = Client::start(&server, "phone", "talk").await;
     client.audio(&tone(STRANGER, 6.0)).await;
     client.segment(&json!("Guest"), 0.0, 6.0).await;

@@ -201,7 +201,8 @@ impl Stage {
         let people = People::open(Arc::new(store), &manifest).expect("a fresh store can be read");
         let mut config = Config::default();
         config.server.listen = "127.0.0.1:0".to_owned();
-        let server = Server::start(&config, Arc::new(pool.clone()), people, gateway::capsule::Sealer::ephemeral()).expect("a port is free");
+        let server = Server::start(&config, Arc::new(pool.clone()), people, gateway::capsule::Sealer::ephemeral())
+            .expect("a port is free");
         let address = server.address().to_string();
         let enrolling = address.clone();
         // The server's first steps are taken on this thread, which may not wait for it.

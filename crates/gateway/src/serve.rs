@@ -27,8 +27,8 @@ use crate::history::History;
 use crate::http::origin::Hosts;
 use crate::http::{self, Api};
 use crate::listen;
-use crate::live::protocol::Bounds;
 use crate::live::corrections::Corrections;
+use crate::live::protocol::Bounds;
 use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Registry, Service, Settings, SocketLimits};
 use crate::people::People;
 
@@ -80,12 +80,7 @@ impl Server {
     ///
     /// # Errors
     /// When the address cannot be bound, or the metrics cannot be set up.
-    pub fn start(
-        config: &Config,
-        engine: Arc<dyn Engine>,
-        people: People,
-        sealer: Sealer,
-    ) -> Result<Self, ServeError> {
+    pub fn start(config: &Config, engine: Arc<dyn Engine>, people: People, sealer: Sealer) -> Result<Self, ServeError> {
         let bind_error = |source| ServeError::Bind { address: config.server.listen.clone(), source };
         let listener = TcpListener::bind(&config.server.listen).map_err(bind_error)?;
         let address = listener.local_addr().map_err(bind_error)?;

@@ -18,6 +18,7 @@ pub mod bench;
 mod digest;
 mod engine;
 pub mod extractor;
+pub mod faults;
 pub mod fbank;
 pub mod front_end;
 pub mod install;

@@ -208,10 +208,8 @@ fn without_the_word_of_the_first_conversation_two_seconds_name_nobody() {
 
 #[test]
 fn a_reserved_owner_and_a_rejected_voice_are_not_tried() {
-    let decisions = [
-        (5, segment("elsewhere", Reach::SegmentOnly), is("user", Role::Owner)),
-        (0, Subject::Voice, not_me()),
-    ];
+    let decisions =
+        [(5, segment("elsewhere", Reach::SegmentOnly), is("user", Role::Owner)), (0, Subject::Voice, not_me())];
     for (speaker, subject, ruling) in decisions {
         let mut driver = reconnecting(owner_only(), hint(OWNER));
         driver.correct(voice_in("", speaker), subject, ruling);
@@ -255,6 +253,10 @@ fn a_short_owner_outlives_the_hint_and_a_rollover_and_is_never_kept() {
     driver.pass(31.0);
     driver.update(&[says(0, 50.0, 50.5).in_scope("stream:0")]);
     assert_eq!((driver.kept.len(), driver.queries.len()), (0, 1));
+    // Another voice contends, and the two speak on: five seconds of its own make it an owner like any other.
+    driver.update(&[says(1, 0.0, 5.0).in_scope("stream:0")]);
+    driver.correct(voice_in("stream:0", 1), Subject::Voice, not_me());
+    assert_eq!((driver.status(0), driver.kept.len()), (Status::User, 0));
 }
 
 #[test]

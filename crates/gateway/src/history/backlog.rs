@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use crate::store::{Page, SegmentRecord, VoiceRecord};
 
-/// Pages that wait: every recording of four times the conversations that a server holds by default. Beyond it the oldest
-/// conversation's are forgotten.
+/// Pages that wait: four for each conversation that a server holds by default. Beyond it all that waits of the oldest
+/// conversation is forgotten.
 pub(super) const PAGES_MAX: usize = 4096;
 
 /// Segments and voices that wait: with a disk that fails for minutes, a few megabytes. Beyond it the oldest

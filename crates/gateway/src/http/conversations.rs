@@ -124,8 +124,10 @@ pub(super) async fn show(
         return Ok(HttpResponse::Ok().json(Live { live: true, conversation }));
     }
     let Kept { history, receipt } = kept(&service, &id).await?;
-    let history = history.ok_or_else(unknown)?;
-    Ok(HttpResponse::Ok().json(ended(&id, &history, &receipt.unwrap_or_default(), &api.names())))
+    let (history, receipt, names) = (history.ok_or_else(unknown)?, receipt.unwrap_or_default(), api.names());
+    let body = aside(move || serde_json::to_string(&ended(&id, &history, &receipt, &names))).await?;
+    let body = body.expect("a view has only text, numbers and lists");
+    Ok(HttpResponse::Ok().content_type("application/json").body(body))
 }
 
 /// Removes one that ended, with what people decided about it.
@@ -164,9 +166,13 @@ async fn ask_store<T: Send + 'static>(
     question: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Problem> {
     let store = service.store.clone();
-    let answer = tokio::task::spawn_blocking(move || question(&*store)).await;
-    let broken = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the store was interrupted");
-    Ok(answer.map_err(broken)??)
+    Ok(aside(move || question(&*store)).await??)
+}
+
+/// Runs on a blocking thread what would hold up the sockets on this one: a long conversation has 100,000 segments.
+pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    let broken = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the work was interrupted");
+    tokio::task::spawn_blocking(work).await.map_err(broken)
 }
 
 pub(super) fn key(id: &str) -> ConversationKey {

@@ -11,7 +11,7 @@ use matcher_core::Receipt;
 use serde::{Deserialize, Serialize};
 
 use super::Api;
-use super::conversations::{Kept, is_live, kept, unknown};
+use super::conversations::{Kept, aside, is_live, kept, unknown};
 use super::problem::Problem;
 use crate::formats;
 use crate::history::truth::{Names, Rulings, Truth, voice_name};
@@ -80,9 +80,9 @@ pub(super) async fn export(
             return Err(Problem::new(StatusCode::NOT_FOUND, "no_such_recording", detail).of_field("recording_id"));
         }
     }
-    let (receipt, names) = (receipt.unwrap_or_default(), api.names());
-    let body = format.write(&id, &pages, &receipt, &names);
     let disposition = format!("attachment; filename=\"{}.{}\"", file_name(&id), format.ending());
+    let (receipt, names) = (receipt.unwrap_or_default(), api.names());
+    let body = aside(move || format.write(&id, &pages, &receipt, &names)).await?;
     Ok(HttpResponse::Ok()
         .content_type(format.content_type())
         .insert_header((header::CONTENT_DISPOSITION, disposition))

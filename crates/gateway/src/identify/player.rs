@@ -66,7 +66,12 @@ impl Player {
     /// The clock goes on to where these segments ended, and every query that follows from them is made.
     pub(super) async fn play(&mut self, engine: &dyn Engine, ended: &Ended) {
         self.advance(ended.at);
-        let batch = Batch { generation: GENERATION, scope: Scope::new(""), ring: self.timeline.range(), offers: ended.offers.clone() };
+        let batch = Batch {
+            generation: GENERATION,
+            scope: Scope::new(""),
+            ring: self.timeline.range(),
+            offers: ended.offers.clone(),
+        };
         let mut out = Vec::new();
         self.scheduler.handle_batch(LANE, batch, self.now(), &mut out);
         self.note(out);

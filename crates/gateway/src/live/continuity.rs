@@ -135,9 +135,7 @@ impl Capsules {
         let revision = holder.revision.fetch_add(1, Ordering::SeqCst) + 1;
         let body = match keepsake {
             Keepsake::Withdraw => None,
-            Keepsake::Keep(kept) => {
-                Some(self.sealer.seal(&self.capsule(holder, *kept, (conversation, recording))))
-            }
+            Keepsake::Keep(kept) => Some(self.sealer.seal(&self.capsule(holder, *kept, (conversation, recording)))),
         };
         let (store, device, token) = (self.store.clone(), holder.device, holder.token.clone());
         let now_ms = self.now_ms();

@@ -36,8 +36,8 @@ use super::registry::{ConversationKey, Lineage};
 use super::service::Service;
 use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
 
-use inventory::Inventory;
 pub(super) use arrivals::{Departure, Join, Leave, Left};
+use inventory::Inventory;
 pub use messages::Snapshot;
 pub(super) use messages::{Answer, Answered, Exits, Explain, Finish, Granted, NoAnswer, Offers, Released, Voices};
 pub(crate) use messages::{Correct, Whose};

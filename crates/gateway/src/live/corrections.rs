@@ -97,7 +97,12 @@ impl Corrections {
     ///
     /// # Errors
     /// When the store cannot be read, or the conversation was deleted.
-    pub(crate) async fn hear(&self, conversation: &str, known: u64, donors: Vec<Arc<str>>) -> Result<Word, NotCorrected> {
+    pub(crate) async fn hear(
+        &self,
+        conversation: &str,
+        known: u64,
+        donors: Vec<Arc<str>>,
+    ) -> Result<Word, NotCorrected> {
         let editions = self.editions_of(std::iter::once(conversation).chain(donors.iter().map(|donor| &**donor)));
         let (id, asked) = (conversation.to_owned(), donors.clone());
         let (newer, words) = self.blocking(move |store| hear(store, &id, known, &asked)).await?;

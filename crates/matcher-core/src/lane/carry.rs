@@ -1,6 +1,8 @@
 //! What a rollover brings into a conversation: the owner whose evidence is on the stream that goes on, everybody who
 //! competes with them there, and nothing else. Names that people gave come with the receipt.
 
+use std::collections::BTreeSet;
+
 use super::Lane;
 use crate::event::{Event, Status, Target};
 use crate::ids::{Scope, Speaker};
@@ -45,13 +47,20 @@ impl Lane {
             target,
             reason,
         }));
-        let spent = attempts.into_iter().filter(|(speaker, _)| kept.contains(speaker));
-        let spent: Vec<(Speaker, u32)> = spent.collect();
+        let spent = self.with_room(attempts.into_iter().filter(|(speaker, _)| kept.contains(speaker)));
         for (speaker, attempts) in &spent {
             let held = self.attempts.entry(*speaker).or_default();
             *held = (*held).max(*attempts);
         }
         spent
+    }
+
+    /// The attempts of numbers that are here, or find room: the ledger holds no more numbers than the lane.
+    fn with_room(&self, attempts: impl Iterator<Item = (Speaker, u32)>) -> Vec<(Speaker, u32)> {
+        let numbers: BTreeSet<Speaker> = self.voices.keys().map(|voice| voice.speaker).collect();
+        let room = self.limits.voices_max.get().saturating_sub(numbers.len());
+        let (here, elsewhere): (Vec<_>, Vec<_>) = attempts.partition(|(speaker, _)| numbers.contains(speaker));
+        here.into_iter().chain(elsewhere.into_iter().take(room)).collect()
     }
 
     /// Why nothing of a whole memory can be carried by evidence.

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use matcher_core::budget::{self, Denied, Outcome, Refused, Reservation, Seen, Settled};
 use matcher_core::{
-    Batch, Budget, Cap, Device, Dispatch, Embedding, Event, ExitReason, Gallery, Generation, Join, Keepsake, LaneId, Limits,
-    Monotonic, Refusal, RequestId, Scheduler, Scope, Selection, Speaker, Timeline,
+    Batch, Budget, Cap, Device, Dispatch, Embedding, Event, ExitReason, Gallery, Generation, Join, Keepsake, LaneId,
+    Limits, Monotonic, Refusal, RequestId, Scheduler, Scope, Selection, Speaker, Timeline,
 };
 
 pub(crate) use fixture::*;

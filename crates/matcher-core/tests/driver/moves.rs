@@ -151,6 +151,11 @@ impl Driver {
         self.lanes.get_mut(&LANE).expect("the lane is here").scope = Scope::new(scope);
     }
 
+    /// The timer of the lane's conversation.
+    pub(crate) fn keepsakes_now(&mut self) {
+        self.keepsakes(self.lane().conversation);
+    }
+
     /// Takes what the core wants kept.
     pub(super) fn keepsakes(&mut self, conversation: usize) {
         while let Some((lane, keepsake)) = self.conversations[conversation].poll_keepsake(self.now) {

@@ -46,8 +46,7 @@ impl Load {
         let limits = Limits::default();
         let voices = u32::try_from(limits.slots_max.get()).unwrap_or(u32::MAX);
         let mut scheduler = Scheduler::new(limits, policy());
-        let join =
-            Join::new(GENERATION, rate, gallery());
+        let join = Join::new(GENERATION, rate, gallery());
         scheduler.handle_joined(LANE, join).expect("an empty conversation has room");
         let (scope, stranger) = (Scope::new("stream:0"), direction(PEOPLE));
         Self { scheduler, timeline, scope, voices, now: Monotonic::ZERO, stranger, events: Vec::new() }

@@ -108,6 +108,10 @@ fn once_a_person_says_who_the_owner_is_no_evidence_says_it() {
     let (names, reserved) = (names(), receipt(&[(2, of("s9", Reach::SegmentOnly), is("anna"))]));
     let truth = Rulings::of(&voice_name(1, SCOPE), &reserved, &names).of_segment("s1", Some(&owner));
     assert_eq!(told(&truth), ("ambiguous", None, Source::Automatic, None));
+    // What a voice was called before a part of it was decided stays, as in a live conversation.
+    let silenced = receipt(&[(1, of("s9", Reach::Voice), is("anna"))]);
+    let truth = Rulings::of(&voice_name(1, SCOPE), &silenced, &names).of_segment("s1", Some(&owner));
+    assert_eq!(told(&truth), ("user", Some("anna"), Source::Automatic, None));
     let free = receipt(&[]);
     let truth = Rulings::of(&voice_name(1, SCOPE), &free, &names).of_segment("s1", Some(&owner));
     assert_eq!(told(&truth), ("user", Some("anna"), Source::Automatic, None));

@@ -89,7 +89,8 @@ impl Handler<Join> for Conversation {
         join.gallery = self.service.gallery(people.as_deref());
         join.device = self.service.capsules.device(&opened, &join.gallery);
         join.memory = lineage.recall(&self.key);
-        let grounds = join.memory.grounds();
+        let brought = departure.as_ref().map(|from| from.memory.grounds());
+        let grounds: Vec<_> = join.memory.grounds().into_iter().chain(brought.into_iter().flatten()).collect();
         let hertz = f64::from(join.rate.hertz());
         if let Err(refused) = self.scheduler.handle_joined(lane, join) {
             return Box::pin(actix::fut::ready(Err(refused)));

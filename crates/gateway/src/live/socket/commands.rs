@@ -11,9 +11,7 @@ use telemetry::Refusal;
 use super::live::{Live, Place};
 use super::{Phase, Socket, TakenOver, Work};
 use crate::live::continuity::{Holder, Opened};
-use crate::live::conversation::{
-    Correct, Departure, Exits, Explain, Finish, Join, Leave, Left, Offers, Voices, Whose,
-};
+use crate::live::conversation::{Correct, Departure, Exits, Explain, Finish, Join, Leave, Left, Offers, Voices, Whose};
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Candidate, Event, Limits, Message, Model, Refused, Segment, SpeakerName, Start};
 use crate::live::protocol::{TotalBudget, VoiceSummary};
@@ -390,12 +388,7 @@ async fn leave(
     conversation.send(Leave { lane, generation, why }).await.unwrap_or_default()
 }
 
-async fn enter(
-    service: Arc<Service>,
-    socket: Addr<Socket>,
-    entry: Entry,
-    arrival: Arrival,
-) -> Result<Place, Refused> {
+async fn enter(service: Arc<Service>, socket: Addr<Socket>, entry: Entry, arrival: Arrival) -> Result<Place, Refused> {
     let Arrival { held, departure, opened } = arrival;
     let holder = opened.holder.clone();
     let mut answer = None;

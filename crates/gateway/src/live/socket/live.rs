@@ -62,7 +62,7 @@ impl Live {
             key: place.key,
             conversation: place.conversation,
             generation: place.generation,
-            streams: Streams::new(socket, start.scope, start.audio_offset),
+            streams: Streams::new(socket, start.scope, start.audio_offset, rate),
             sample_rate: start.audio.sample_rate,
             people: start.people,
             exits: if start.verbose { Exits::Told } else { Exits::Counted },
@@ -110,6 +110,7 @@ impl Live {
     pub(super) fn handle_gap(&mut self, seconds: f64) {
         let lost = self.rate().sample_at(seconds).expect("the message's own limit is far below");
         self.ring.skip(lost.0);
+        self.streams.handle_audio(lost.0);
     }
 
     /// The number of a voice that was heard.
@@ -187,6 +188,7 @@ impl Live {
     pub(super) fn handle_audio(&mut self, frame: &[u8]) -> usize {
         let bad = self.intake.decode(frame, &mut self.samples);
         self.ring.write(&self.samples);
+        self.streams.handle_audio(self.samples.len() as u64);
         self.samples.clear();
         self.samples.shrink_to(SCRATCH_MAX);
         bad
@@ -215,15 +217,9 @@ impl Live {
     }
 
     fn offer(&mut self, index: usize, segment: Segment) -> Result<Offer, Refused> {
-        use matcher_core::BadTime;
-        let (scope, offset) = self.streams.resolve(segment.scope.as_deref());
-        let (start, end) = (segment.start + offset, segment.end + offset);
-        let window = self.ring.timeline().span(start, end).map_err(|bad| {
-            let field = match bad {
-                BadTime::Start => "start",
-                BadTime::End | BadTime::Reversed => "end",
-            };
-            Refused::field(format!("segments[{index}].{field}"), bad.to_string())
+        let placed = self.streams.window(segment.scope.as_deref(), segment.start, segment.end);
+        let (scope, window) = placed.map_err(|unmapped| {
+            Refused::field(format!("segments[{index}].{}", unmapped.edge.as_str()), unmapped.to_string())
         })?;
         let speaker = self
             .names()
