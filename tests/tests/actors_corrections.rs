@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use gateway::store::Store as _;
+use matcher_core::receipt::{Correction, Rejection, Ruling, Subject, VoiceName};
+use matcher_core::{Scope, Speaker};
 use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, pass, run, settle};
 use serde_json::{Value, json};
 
@@ -180,4 +182,126 @@ fn what_cannot_be_read_publishes_nothing_and_forgets_no_rejection() {
         client.say(2, OWNER, 2.0).await;
         assert_eq!(person(&world, 2).await.as_deref(), Some("user"), "the evidence was kept");
     });
+}
+
+/// Lets what is due happen while a reading hangs, and virtual time stands still.
+async fn turn_over() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+// B7.106
+#[test]
+fn a_voice_whose_authority_is_still_being_read_holds_up_nobody_else() {
+    run(async {
+        for leaves in [false, true] {
+            let world = world();
+            let mut client = world.client("recording", "talk").await;
+            let mut other = world.client("another recording", "talk").await;
+            let (release, held) = std::sync::mpsc::channel::<()>();
+            world.store.during_next_reading(move || held.recv().unwrap_or(()));
+            let part = client.speak(OWNER, 5.0).await;
+            let segment = client.segment(0, part);
+            client.offer(vec![segment]).await;
+            turn_over().await;
+            assert!(world.store.has_happened(), "the first verdict waits for its authority");
+
+            let part = other.speak(OWNER, 5.0).await;
+            let segment = other.segment(1, part);
+            other.offer(vec![segment]).await;
+            turn_over().await;
+            let spoken = world.snapshot("talk").await.expect("the conversation runs");
+            let named =
+                spoken.lanes.iter().flat_map(|lane| &lane.voices).filter(|voice| voice.voice.person_id.is_some());
+            assert_eq!(named.map(|voice| voice.voice.speaker).collect::<Vec<_>>(), [1]);
+            if leaves {
+                client.socket.send(gateway::live::Frame::Closed).await.ok();
+            }
+            release.send(()).expect("the reading still hangs");
+            settle().await;
+            let spoken = world.snapshot("talk").await.expect("the conversation runs");
+            for voice in spoken.lanes.iter().flat_map(|lane| &lane.voices) {
+                assert_eq!(
+                    voice.voice.distance.is_some(),
+                    voice.voice.status != "pending",
+                    "a distance has its decision"
+                );
+            }
+            assert_eq!(spoken.lanes.len(), if leaves { 1 } else { 2 });
+        }
+    });
+}
+
+/// What was decided about the voice before it is examined.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Earlier {
+    Named,
+    Rejected,
+    Nothing,
+}
+
+// B7.107
+#[test]
+fn an_owner_is_seen_only_where_everything_that_was_decided_allows_it() {
+    for earlier in [Earlier::Named, Earlier::Rejected, Earlier::Nothing] {
+        for carried in [false, true] {
+            for seconds in [2.0, 5.0] {
+                for (is_readable, is_corrected) in [(true, false), (true, true), (false, false)] {
+                    run(check(earlier, carried, seconds, (is_readable, is_corrected)));
+                }
+            }
+        }
+    }
+}
+
+async fn check(earlier: Earlier, carried: bool, seconds: f64, (is_readable, is_corrected): (bool, bool)) {
+    let world = world();
+    let mut before = world.client_on("phone", "before", "before").await;
+    before.say(1, OWNER, 5.0).await;
+    before.leave().await;
+
+    let mut client = world.connect();
+    let mut start = rollcall_tests::actors::start("recording", "talk");
+    (start["device_id"], start["provider"]) = (json!("phone"), json!({"name": "any", "scope": "stream:0"}));
+    client.send(start).await;
+    client.event("ready").await;
+    client.say(1, STRANGER, 0.5).await;
+    match earlier {
+        Earlier::Named => drop(corrected(&mut client, label(1, json!("user"))).await),
+        Earlier::Rejected => drop(corrected(&mut client, reject(1, "not_me")).await),
+        Earlier::Nothing => {}
+    }
+    if carried {
+        client.send(json!({"type": "rollover", "conversation_id": "next", "carry": true})).await;
+        client.event("ready").await;
+    }
+    let conversation = if carried { "next" } else { "talk" };
+    client.events().await;
+    if is_corrected {
+        let voice = VoiceName { speaker: Speaker(1), scope: Scope::new("stream:0") };
+        let ruling = Ruling::Not(Rejection::NotMe);
+        let subject = Subject::Voice;
+        world.correct_during_next_reading(conversation, Correction { voice, subject, ruling });
+    }
+    world.store.set_failing(!is_readable);
+    client.say(1, OWNER, seconds).await;
+    let seen = client.events().await;
+    let is_owner = of_type(&seen, "speaker").iter().any(|event| event["person_id"] == "user");
+
+    let is_automatic = match earlier {
+        // Rejections stay in their conversation.
+        Earlier::Rejected => carried,
+        Earlier::Nothing => true,
+        Earlier::Named => false,
+    };
+    // A rollover uses the device's hint up, so two seconds are too few behind it.
+    let suffices = seconds >= 5.0 || !carried;
+    // What is named by hand is told when it is first heard in its conversation, whatever can be read.
+    let expected = match earlier {
+        Earlier::Named => carried,
+        Earlier::Rejected | Earlier::Nothing => is_automatic && suffices && is_readable && !is_corrected,
+    };
+    assert_eq!(is_owner, expected, "{earlier:?} {carried} {seconds} {is_readable} {is_corrected}: {seen:?}");
 }

@@ -70,7 +70,8 @@ fn a_window_before_or_past_the_audio_holds_nothing_and_one_within_is_exact() {
     let timeline = ring(60, &[300.0]);
     assert!(timeline.locate(span(298.0, 300.0)).is_empty());
     assert!(timeline.locate(span(301.0, 302.0)).is_empty());
-    assert_eq!(timeline.locate(span(300.25, 300.75)), [HERTZ / 4..HERTZ * 3 / 4]);
+    let middle = HERTZ / 4..HERTZ * 3 / 4;
+    assert_eq!(timeline.locate(span(300.25, 300.75)), [middle]);
 }
 
 /// A stream that was sent these stretches: where each begins on its clock and in the audio, and how long it is, in seconds.
@@ -273,11 +274,12 @@ proptest! {
         for (time, audio, samples) in sends {
             (provider, capture) = ((provider + time).max(0), capture + audio);
             naive.handle_accepted(provider, capture, samples);
-            stream.handle_accepted(Sample(provider as u64), Sample(capture as u64), samples as u64);
+            let (time, audio) = (provider.cast_unsigned(), capture.cast_unsigned());
+            stream.handle_accepted(Sample(time), Sample(audio), samples.cast_unsigned());
             (provider, capture) = (provider + samples, capture + samples);
         }
         let plain = |window: Result<Span, Unmapped>| {
-            window.map(|it| (it.start().0 as i64, it.end().0 as i64)).map_err(|it| (it.edge, it.reason))
+            window.map(|it| (it.start().0.cast_signed(), it.end().0.cast_signed())).map_err(|it| (it.edge, it.reason))
         };
         let seconds = |sample: i64| sample as f64 / 8.0;
         for (start, length) in &windows {

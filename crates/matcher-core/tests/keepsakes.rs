@@ -185,7 +185,7 @@ fn a_competitor_is_never_kept() {
     let mut driver = Driver::with(Limits::default(), twin, ring_of(60));
     driver.provider_restarts(STREAM);
     driver.start_anew(Device::Fresh);
-    driver.script(0, [Vector(at(0.53))]);
+    driver.script(0, [Vector(at(0.53)), Vector(at(0.53))]);
     driver.script(1, [Vector(mirrored(0.4))]);
     driver.update(&[says(0, 0.0, 5.0).in_scope(STREAM), says(1, 10.0, 15.0).in_scope(STREAM)]);
     let moving = driver.begin_rollover();
