@@ -110,6 +110,12 @@ impl Server {
         http(&self.address, "POST", path, &headers, body.to_string().as_bytes()).expect("the server answers")
     }
 
+    /// A DELETE.
+    #[must_use]
+    pub fn delete(&self, path: &str) -> Answer {
+        http(&self.address, "DELETE", path, &[], b"").expect("the server answers")
+    }
+
     /// Enrols a person whose voice is a tone of `hertz`.
     pub fn enrol(&self, person: &str, hertz: u32, is_owner: bool) {
         let made = self.post("/v1/people", &json!({"id": person, "owner": is_owner}));

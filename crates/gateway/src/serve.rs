@@ -130,6 +130,7 @@ impl Server {
         self.handle.stop(true).await;
         self.running.await.map_err(io::Error::other)??;
         self.service.history.wait_for_disk().await;
+        self.service.capsules.wait_for_disk().await;
         let telemetry = self.service.telemetry.clone();
         let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
         if !is_flushed {

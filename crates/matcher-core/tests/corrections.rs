@@ -8,7 +8,7 @@ mod driver;
 use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
 use matcher_core::receipt::{Reach, Ruling, Subject};
-use matcher_core::{Ending, Event, ExitReason, Origin, Role, Status, Target};
+use matcher_core::{Ending, Event, ExitReason, Origin, Role, SegmentId, Status, Target};
 
 use Answer::{Held, Vector};
 
@@ -108,6 +108,25 @@ fn a_voice_that_is_named_after_its_rejection_has_the_name() {
     assert_eq!((voice.status, voice.identity.map(|identity| identity.origin)), (Status::NotUser, Some(Origin::Manual)));
     correct(&mut driver, 4, Subject::Voice, Ruling::IsNobody);
     assert_eq!((driver.person(4), driver.status(4)), (None, Status::NoMatch));
+}
+
+// B7.94, as a rejection for one segment alone touches that segment alone.
+#[test]
+fn a_rejection_of_one_segment_alone_clears_that_segment_and_one_of_the_voice_clears_all() {
+    let mut driver = Driver::owner_only();
+    driver.update(&[says(4, 0.0, 5.0).named("s0")]);
+    driver.update(&[says(4, 5.0, 6.0).named("s1")]);
+    correct(&mut driver, 4, segment("s0", Reach::SegmentOnly), not_me());
+    assert_eq!((driver.person(4), driver.retracted().len()), (Some("user".into()), 0));
+    let rejected = |driver: &Driver, id: &str| {
+        let entry = driver.scheduler().receipt().of_segment(&SegmentId::new(id), &voice_in("", 4)).cloned();
+        entry.is_some_and(|entry| matches!(entry.ruling, Ruling::Not(_)))
+    };
+    assert_eq!(["s0", "s1", "later"].map(|id| rejected(&driver, id)), [true, false, false]);
+
+    correct(&mut driver, 4, Subject::Voice, not_me());
+    assert_eq!((driver.person(4), driver.retracted()), (None, vec![(4, "s1".to_owned())]));
+    assert_eq!(["s0", "s1", "later"].map(|id| rejected(&driver, id)), [true, true, true]);
 }
 
 // B7.97

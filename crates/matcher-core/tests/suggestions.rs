@@ -115,6 +115,10 @@ fn a_person_who_is_another_voice_is_not_suggested() {
     }
 }
 
+fn one(level: Option<u8>) -> Vec<(String, u8, bool)> {
+    level.map(|level| sarah(level, false)).into_iter().collect()
+}
+
 // B11.136
 #[test]
 fn the_two_bands_of_a_suggestion_end_where_they_say() {
@@ -123,28 +127,18 @@ fn the_two_bands_of_a_suggestion_end_where_they_say() {
     for (distance, level) in [(0.64, None), (0.6501, Some(2)), (0.6999, Some(2)), (0.7001, None)] {
         let mut driver = suggesting(ON, &sarah_alone());
         hears(&mut driver, &[distance]);
-        assert_eq!(suggested(&driver), level.map(|level| sarah(level, false)).into_iter().collect::<Vec<_>>(), "{distance}");
+        assert_eq!(suggested(&driver), one(level), "{distance}");
     }
     // Below the threshold, with a runner-up almost as near.
     for (gap, level) in [(0.05, None), (0.07, Some(3)), (0.09, Some(3)), (0.11, None)] {
-        let rival = print("p2", "Tom", Role::Person, at(0.40 + gap));
-        let prints = sarah_at_owner().iter().cloned().chain([rival]).collect();
+        let mut near = print("p1", "Sarah", Role::Person, at(0.40));
+        near.is_pinned = true;
+        let prints = vec![near, print("p2", "Tom", Role::Person, mirrored(0.40 + gap))];
         let mut driver = suggesting(ON, &Gallery::new(prints));
-        driver.script(0, [Vector(turned(0.40))]);
+        driver.script(0, [Vector(OWNER)]);
         driver.update(&[says(0, 0.0, 6.0)]);
-        assert_eq!(suggested(&driver), level.map(|level| sarah(level, false)).into_iter().collect::<Vec<_>>(), "gap {gap}");
+        assert_eq!(suggested(&driver), one(level), "gap {gap}");
     }
-}
-
-fn sarah_at_owner() -> Gallery {
-    let mut sarah = print("p1", "Sarah", Role::Person, turned(0.0));
-    sarah.is_pinned = true;
-    Gallery::new(vec![sarah])
-}
-
-/// See [`at`].
-fn turned(distance: f32) -> [f32; 2] {
-    at(distance)
 }
 
 #[test]

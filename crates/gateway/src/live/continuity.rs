@@ -12,12 +12,13 @@ use std::time::Duration;
 use matcher_core::receipt::VoiceName;
 use matcher_core::{Device, Embedding, Gallery, Ground, Hint, Keepsake, Kept, Scope, Speaker};
 use telemetry::{Metrics, Reconnect};
+use tokio::sync::watch;
 
 use super::clock::Clock;
 use crate::capsule::{Capsule, NotOpened, Sealer, device_key, print_digest};
 use crate::store::{DeviceKey, Store};
 
-/// The longest that a socket's start, or a write, waits for the store. Beyond it the owner needs the usual five seconds.
+/// The longest that a socket's start, or the end of the process, waits for the store. Beyond it the owner needs the usual five seconds.
 const STORE_MAX: Duration = Duration::from_millis(250);
 
 /// Seconds of speech that a capsule needs behind it, as every name does.
@@ -35,10 +36,12 @@ pub(super) struct Holder {
 /// See the module's text.
 pub struct Capsules {
     store: Arc<dyn Store>,
-    sealer: Arc<Sealer>,
+    sealer: Sealer,
     metrics: Metrics,
     clock: Clock,
     life: Duration,
+    /// Writes that are under way.
+    writing: watch::Sender<usize>,
 }
 
 /// What a socket found on its device.
@@ -64,7 +67,7 @@ impl Capsules {
     /// The capsules in `store`, readable with `sealer`'s key, for `life` after the owner was heard last.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, sealer: Sealer, metrics: Metrics, (clock, life): (Clock, Duration)) -> Self {
-        Self { store, sealer: Arc::new(sealer), metrics, clock, life }
+        Self { store, sealer, metrics, clock, life, writing: watch::Sender::new(0) }
     }
 
     /// A socket opens on a device: takes what is there, and gives the device to `token`.
@@ -140,13 +143,22 @@ impl Capsules {
         let (store, device, token) = (self.store.clone(), holder.device, holder.token.clone());
         let now_ms = self.now_ms();
         let writing = move || store.keep_capsule(device, (&token, revision), body.as_deref(), now_ms);
-        tokio::spawn(async move {
-            match tokio::time::timeout(STORE_MAX, tokio::task::spawn_blocking(writing)).await {
-                Ok(Ok(Ok(_))) => {}
-                Ok(Ok(Err(error))) => tracing::warn!(%error, "a device's capsule was not written"),
-                Ok(Err(_)) | Err(_) => tracing::warn!("a device's capsule was not written in time"),
+        let under_way = self.writing.clone();
+        under_way.send_modify(|writes| *writes += 1);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = writing() {
+                tracing::warn!(%error, "a device's capsule was not written");
             }
+            under_way.send_modify(|writes| *writes -= 1);
         });
+    }
+
+    /// Returns when no write is under way, or after a quarter of a second.
+    pub async fn wait_for_disk(&self) {
+        let mut writing = self.writing.subscribe();
+        if tokio::time::timeout(STORE_MAX, writing.wait_for(|writes| *writes == 0)).await.is_err() {
+            tracing::warn!("a device's capsule was not written in time");
+        }
     }
 
     fn capsule(&self, holder: &Holder, kept: Kept, (conversation, recording): (&str, &str)) -> Capsule {
