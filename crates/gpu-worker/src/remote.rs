@@ -31,6 +31,7 @@
 //! ```
 //! There is no TLS, which is a tunnel's or a sidecar's work; proxies of the environment are not asked.
 
+mod address;
 mod asker;
 pub mod circuit;
 mod config;

@@ -292,7 +292,7 @@ fn shutting_down_ends_exchanges_keepers_and_connections() {
     let server = server();
     let slow = Config { timeout_seconds: 60.0, ..config(Protocol::OpenInference, &[&server]) };
     let settings = Settings { run_max: LONG, shutdown_max: Duration::from_millis(100), ..settings() };
-    let (pool, _) = ready_with(&slow, settings);
+    let (pool, factory) = ready_with(&slow, settings);
     server.behave(Manner::StallsMidBody, 1);
     let before = server.clips();
     let stalled: Vec<Ticket> = (0..2).map(|_| pool.submit(clip(16_000), LONG)).collect();
@@ -300,6 +300,9 @@ fn shutting_down_ends_exchanges_keepers_and_connections() {
     assert_eq!(pool.shutdown().threads_left, 0, "a stalled exchange can be ended");
     assert!(stalled.into_iter().map(wait).all(|answer| answer.is_err()));
     eventually("no connection is left", || server.connections() == 0);
+    let second = Pool::start(settings, scripted::manifest(), factory).expect("a thread can be started");
+    let trouble = second.wait_ready(Duration::from_millis(50)).expect_err("the service ended with its pool");
+    assert!(trouble.contains("no longer looked after"), "{trouble}");
 }
 
 #[test]

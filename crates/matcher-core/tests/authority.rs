@@ -9,7 +9,9 @@ mod driver;
 use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
 use matcher_core::receipt::{Correction, Named, Reach, Receipt, Ruling, Subject};
-use matcher_core::{Device, Donor, Ending, Event, ExitReason, Hint, PersonId, Reconnect, Role, Speaker, Status, Target};
+use matcher_core::{
+    Device, Donor, Ending, Event, ExitReason, Hint, PersonId, Reconnect, Role, Speaker, Status, Target,
+};
 
 use Answer::{Held, Vector};
 
@@ -37,9 +39,9 @@ fn decided(driver: &Driver, of: u32) -> usize {
 }
 
 fn tries(driver: &Driver) -> Vec<Reconnect> {
-    let tries = driver.events.iter().filter_map(|event| match event {
-        Event::Reconnected { ending, .. } => Some(*ending),
-        _ => None,
+    let tries = driver.events.iter().filter_map(|event| {
+        let Event::Reconnected { ending, .. } = event else { return None };
+        Some(*ending)
     });
     tries.collect()
 }
@@ -180,21 +182,36 @@ impl Earlier {
     }
 }
 
-/// Voice 0 is heard for so long; then the store is read, or not, corrected meanwhile, or not.
-fn is_shown(earlier: Earlier, seconds: f64, is_read: bool, is_corrected: bool) -> bool {
+/// What the store does when the result comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Succeeds,
+    Fails,
+}
+
+/// What people do while the query runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    Correct,
+}
+
+/// Whether voice 0 is shown as the owner after a query of so many seconds.
+fn is_shown(earlier: Earlier, seconds: f64, reading: Reading, meanwhile: Meanwhile) -> bool {
     let mut driver = reconnecting();
     driver.script(0, [Held]);
     driver.update(&[says(0, 0.0, seconds).in_scope(STREAM)]);
     let mut stored = earlier.stored();
-    if is_corrected {
+    if meanwhile == Meanwhile::Correct {
         let (voice, subject, ruling) = (voice_in(STREAM, 0), Subject::Voice, not_me());
         stored.correct(&Correction { voice, subject, ruling }).unwrap();
     }
-    if is_read {
-        driver.hear_receipt(driver.lane().conversation, stored);
-        driver.extract(0, OWNER);
-    } else {
-        driver.extract_unauthorised(0, OWNER);
+    match reading {
+        Reading::Succeeds => {
+            driver.hear_receipt(driver.lane().conversation, stored);
+            driver.extract(0, OWNER);
+        }
+        Reading::Fails => driver.extract_unauthorised(0, OWNER),
     }
     rows_are_whole(&driver);
     assert_eq!(driver.attempts(0), 1);
@@ -208,10 +225,13 @@ fn is_shown(earlier: Earlier, seconds: f64, is_read: bool, is_corrected: bool) -
 fn the_owner_is_shown_only_when_all_that_was_decided_is_known_and_allows_it() {
     for earlier in Earlier::ALL {
         for seconds in [2.0, 5.0] {
-            for (is_read, is_corrected) in [(true, false), (true, true), (false, false), (false, true)] {
-                let expected = is_read && !is_corrected && earlier.shows_the_owner();
-                let shown = is_shown(earlier, seconds, is_read, is_corrected);
-                assert_eq!(shown, expected, "{earlier:?}, {seconds} s, read {is_read}, corrected {is_corrected}");
+            for reading in [Reading::Succeeds, Reading::Fails] {
+                for meanwhile in [Meanwhile::Nothing, Meanwhile::Correct] {
+                    let allows = reading == Reading::Succeeds && meanwhile == Meanwhile::Nothing;
+                    let shown = is_shown(earlier, seconds, reading, meanwhile);
+                    let case = format!("{earlier:?}, {seconds} s, {reading:?}, {meanwhile:?}");
+                    assert_eq!(shown, allows && earlier.shows_the_owner(), "{case}");
+                }
             }
         }
     }

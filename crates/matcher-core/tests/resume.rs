@@ -23,7 +23,8 @@ fn resume(driver: &mut Driver) {
 #[test]
 fn evidence_goes_on_and_ranges_do_not() {
     let mut driver = Driver::new();
-    driver.update(&[says(0, 0.0, 3.0), says(0, 10.0, 10.5)]);
+    driver.update(&[says(0, 0.0, 3.0)]);
+    driver.update(&[says(0, 10.0, 10.5)]);
     resume(&mut driver);
     let queue = driver.scheduler().queue(LANE).unwrap();
     let voice = Voice { speaker: Speaker(0), scope: 0 };

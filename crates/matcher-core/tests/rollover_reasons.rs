@@ -59,10 +59,12 @@ fn answer(mut driver: Driver, word: Donor) -> Driver {
 }
 
 fn expect(driver: &Driver, reason: Why) {
-    let carried = match reason {
-        Why::Manual => Carried::Manual,
-        Why::Automatic => Carried::Automatic,
-        _ => Carried::Nothing,
+    let carried = if reason == Why::Manual {
+        Carried::Manual
+    } else if reason == Why::Automatic {
+        Carried::Automatic
+    } else {
+        Carried::Nothing
     };
     assert_eq!(driver.carried(), [(0, carried, reason)]);
     let is_named = driver.voice(0).is_some_and(|voice| voice.identity.is_some());

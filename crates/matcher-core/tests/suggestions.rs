@@ -10,7 +10,8 @@ use driver::people::{is, not_me, voice_in};
 use driver::*;
 use matcher_core::receipt::{Rejection, Ruling, Subject};
 use matcher_core::{
-    Device, Event, ExitReason, Gallery, Generation, Join, Limits, PersonId, Policy, Role, Scheduler, Status, Suggestions,
+    Device, Event, ExitReason, Gallery, Generation, Join, Limits, PersonId, Policy, Role, Scheduler, Status,
+    Suggestions,
 };
 
 use Answer::Vector;
@@ -67,7 +68,11 @@ fn a_pinned_person_who_is_nearly_named_is_suggested_once_and_is_no_name() {
     assert_eq!((driver.person(0), driver.status(0), driver.named().len()), (None, Status::NoMatch, 0));
     driver.script(0, [Vector(off_sarah(0.67))]);
     driver.update(&[says(0, 30.0, 36.0)]);
-    assert_eq!((suggested(&driver).len(), driver.queries.len()), (1, 2), "the next clip says it again, and it is known");
+    assert_eq!(
+        (suggested(&driver).len(), driver.queries.len()),
+        (1, 2),
+        "the next clip says it again, and it is known"
+    );
 }
 
 // B11.136
@@ -163,7 +168,10 @@ fn a_rejected_voice_loses_its_suggestion_and_says_nothing_more() {
         driver.update(&[says(0, 30.0, 40.0)]);
         assert_eq!((driver.person(0), driver.queries.len()), (None, 1));
         let told = &driver.events[before..];
-        assert!(matches!(told, [Event::Exited { reason: ExitReason::Rejected | ExitReason::ManualDecision, .. }]), "{told:?}");
+        assert!(
+            matches!(told, [Event::Exited { reason: ExitReason::Rejected | ExitReason::ManualDecision, .. }]),
+            "{told:?}"
+        );
     }
 }
 
@@ -204,7 +212,9 @@ fn an_unheard_voice_is_suggested_nobody() {
 // B11.137, as far as it is the core's: how the switch is written is its configuration's business.
 #[test]
 fn levels_are_three_steps_and_none() {
-    for (distance, level) in [(0.64, 3), (0.65, 2), (0.70, 2), (0.75, 1), (0.80, 1), (0.85, 0), (0.90, 0), (f64::NAN, 0)] {
+    for (distance, level) in
+        [(0.64, 3), (0.65, 2), (0.70, 2), (0.75, 1), (0.80, 1), (0.85, 0), (0.90, 0), (f64::NAN, 0)]
+    {
         assert_eq!(policy().level(distance), level, "{distance}");
     }
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use matcher_core::Embedding;
 
+use super::address::Address;
 use super::asker::Reach;
 use super::circuit::{Circuit, Limits, Stand};
-use super::config::Address;
 use super::fault::Fault;
 
 /// Two endpoints whose voiceprints of the same clip are farther apart run different models. Other precisions of one model
@@ -210,6 +210,9 @@ impl Fleet {
     /// What is wrong, when no endpoint is in service.
     pub(super) fn trouble(&self) -> Option<String> {
         let state = self.state();
+        if state.closed {
+            return Some("the extraction servers are no longer looked after".to_owned());
+        }
         if choose(&state.standings).is_some() {
             return None;
         }

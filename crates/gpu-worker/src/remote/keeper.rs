@@ -12,8 +12,8 @@ use matcher_core::Embedding;
 
 use crate::worker::probe_clip;
 
+use super::address::Address;
 use super::asker::{Asker, Reach};
-use super::config::Address;
 use super::fault::Fault;
 use super::fleet::{Duty, Fleet};
 use super::http::Place;

@@ -22,7 +22,7 @@ rules! {
     StaleAnswer, StaleSpeech, AnswerOfANamedVoice, AnswerOfADecidedVoice, Unauthorised,
     Suggested, SuggestionRetracted, SuggestionOfATakenPerson,
     ShortAccept, ShortAcoustic, ShortDonorAuthority, ShortArbitration, ShortUnread, HintExpired, NameLostWithItsWord,
-    NameCameWithAWord,
+    NameCameWithAWord, WordHeardAgain,
     Resumed, ResumedWithANameOnAWord,
     CarriedNamesHere, CarriedManual, ManualNotCopied, NonOwner, NoScope, DonorUnavailable, DonorIneligible, ScopeChanged,
     ManualOverride, ManualOverrideHere, NoEvidence, StaleGeneration, ProfileUnavailable, ProfileChanged,

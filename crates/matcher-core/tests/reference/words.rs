@@ -193,13 +193,9 @@ pub(crate) fn told(event: &Event) -> Option<Told> {
         Event::Decided { lane, speaker, target, ending } => {
             Told::Decided { lane: lane.0, speaker: speaker.0, target: *target, ending: *ending }
         }
-        Event::RolledOver { lane, speaker, carried, target, reason } => Told::RolledOver {
-            lane: lane.0,
-            speaker: speaker.0,
-            carried: *carried,
-            target: *target,
-            reason: *reason,
-        },
+        Event::RolledOver { lane, speaker, carried, target, reason } => {
+            Told::RolledOver { lane: lane.0, speaker: speaker.0, carried: *carried, target: *target, reason: *reason }
+        }
         Event::Exited { .. }
         | Event::Failed { .. }
         | Event::Collapsed { .. }

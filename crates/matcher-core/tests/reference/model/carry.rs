@@ -19,6 +19,7 @@ pub(crate) struct Memory {
     voices: Vec<Voice>,
     by_people: Vec<Name>,
     owner: Option<Sound>,
+    words: BTreeMap<usize, Word>,
 }
 
 /// What a rollover brings.
@@ -36,7 +37,8 @@ type Fate = (Name, Carried, Target, CarryReason);
 impl Memory {
     /// Conversations on which a name rests.
     pub(crate) fn donors(&self) -> Vec<usize> {
-        let mut donors: Vec<usize> = self.voices.iter().filter_map(|voice| voice.ground).map(|ground| ground.of).collect();
+        let mut donors: Vec<usize> =
+            self.voices.iter().filter_map(|voice| voice.ground).map(|ground| ground.of).collect();
         donors.sort_unstable();
         donors.dedup();
         donors
@@ -53,20 +55,22 @@ fn unheard(voice: &Voice) -> Voice {
 
 impl Lane {
     pub(crate) fn leave(self) -> Memory {
-        let says_nothing = |voice: &Voice| voice.judged.is_none() && voice.identity().is_none() && voice.clips.is_empty();
+        let says_nothing =
+            |voice: &Voice| voice.judged.is_none() && voice.identity().is_none() && voice.clips.is_empty();
         let owner = owner(self.people).map(|owner| owner.sound);
         let decided = |voice: &&Voice| self.ruled(voice.name) != Ruled::Free;
         let by_people = self.voices.iter().filter(decided).map(|voice| voice.name).collect();
         let voices = self.voices.iter().filter(|voice| !says_nothing(voice)).cloned().collect();
-        Memory { voices, by_people, owner }
+        Memory { voices, by_people, owner, words: self.words }
     }
 
     /// The recording resumes: everything is as it was, and nothing of it is told before it is heard.
     pub(crate) fn recall(&mut self, memory: Memory) {
-        if memory.voices.is_empty() || self.rules.errs(Mistake::ResumeForgets) {
+        if self.rules.errs(Mistake::ResumeForgets) {
             return;
         }
         self.rules.saw(Rule::Resumed);
+        self.words = memory.words;
         for voice in memory.voices {
             let at = self.find_or_add(voice.name);
             if voice.identity().is_some() && voice.ground.is_some() {
@@ -85,9 +89,10 @@ impl Lane {
             let was_owner = voice.status() == Some(Status::User);
             let target = if was_owner { Target::Owner } else { Target::Person };
             if carry.memory.by_people.contains(&voice.name) {
-                let is_copied = matches!(self.ruled(voice.name), Ruled::Named(..));
+                let is_copied = matches!(self.ruled(voice.name), Ruled::Named(_, true));
                 let manual = (Carried::Manual, CarryReason::Manual);
-                let (carried, reason) = if is_copied { manual } else { (Carried::Nothing, CarryReason::ManualNotCopied) };
+                let (carried, reason) =
+                    if is_copied { manual } else { (Carried::Nothing, CarryReason::ManualNotCopied) };
                 fates.push((voice.name, carried, target, reason));
             } else if let Some(reason) = self.refusal(voice, &carry) {
                 fates.push((voice.name, Carried::Nothing, target, reason));
@@ -220,7 +225,8 @@ impl Lane {
         let by_people = |speaker: u32| {
             let name = (speaker, carry.scope);
             let edits = self.receipt.edits.iter();
-            let mut wide = edits.filter(|edit| edit.voice == name && edit.about == crate::reference::moves::About::Voice);
+            let mut wide =
+                edits.filter(|edit| edit.voice == name && edit.about == crate::reference::moves::About::Voice);
             carry.generation == self.generation && wide.next_back().is_some_and(|edit| edit.is_carried)
         };
         let all = self.rules.errs(Mistake::AllAttemptsGoOn);

@@ -68,7 +68,7 @@ pub(crate) struct Voice {
     pub(crate) told: State,
     pub(crate) segment: Option<&'static str>,
     pub(crate) observed: Option<u64>,
-    suggestion: Option<(&'static str, u8)>,
+    pub(crate) suggestion: Option<(&'static str, u8)>,
 }
 
 impl Voice {
@@ -113,14 +113,22 @@ pub(crate) struct Lane {
     pub(crate) tried: Vec<u32>,
     pub(crate) words: BTreeMap<usize, Word>,
     pub(crate) kept: Option<Kept>,
+    /// When the words that names rest on are to be heard again.
+    pub(crate) words_due: Option<u64>,
     pub(crate) rules: Rc<Rules>,
 }
 
 impl Lane {
-    pub(crate) fn new(id: u64, generation: u64, people: &'static [Person], receipt: Rc<Receipt>, rules: Rc<Rules>) -> Self {
+    pub(crate) fn new(
+        id: u64,
+        generation: u64,
+        people: &'static [Person],
+        receipt: Rc<Receipt>,
+        rules: Rc<Rules>,
+    ) -> Self {
         let (voices, scopes, tried, words) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        let (current, device, kept) = (None, Device::Unknown, None);
-        Self { id, generation, people, voices, scopes, receipt, current, device, tried, words, kept, rules }
+        let (current, device, kept, words_due) = (None, Device::Unknown, None, None);
+        Self { id, generation, people, voices, scopes, receipt, current, device, tried, words, kept, words_due, rules }
     }
 
     pub(crate) fn ruled(&self, name: Name) -> Ruled {
@@ -160,6 +168,9 @@ impl Lane {
         self.rule(at);
         let mut out = Vec::new();
         self.tell(at, &mut out);
+        if !super::quirk("late suggestion") {
+            self.suggest(at, &mut out);
+        }
         out
     }
 
@@ -263,7 +274,8 @@ impl Lane {
         let voice = &self.voices[at];
         let decision = hearing::decide(&voice.judged?, self.people, &self.rules);
         let is_long = voice.half_seconds() >= FLOOR || self.rules.errs(Mistake::ShortEvidenceNames);
-        let is_the_owners = decision.best_is_owner(self.people) && voice.ground.is_some_and(|ground| self.holds(&ground));
+        let is_the_owners =
+            decision.best_is_owner(self.people) && voice.ground.is_some_and(|ground| self.holds(&ground));
         let competes = voice.heard == Heard::Competing && !self.rules.errs(Mistake::CompetitorsPublish);
         let suffices = !competes && (is_long || is_the_owners);
         Some(Decision { is_accepted: decision.is_accepted && suffices, ..decision })

@@ -52,6 +52,11 @@ impl Rules {
     }
 }
 
+/// Where the core is known to differ.
+pub(crate) fn quirk(name: &str) -> bool {
+    ["late suggestion", "decided voices are asked"].contains(&name)
+}
+
 /// What another conversation answers of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Word {

@@ -18,6 +18,8 @@ const CLIP: u64 = 4;
 const CLIP_LEAST: u64 = 1;
 const CLIPS: usize = 3;
 
+const WORDS_EVERY: u64 = 30;
+
 impl Lane {
     pub(crate) fn answered(&mut self, query: &Query, answer: Answer) -> Vec<Told> {
         self.expire_hint(answer.now);
@@ -167,7 +169,8 @@ impl Lane {
         self.tried.push(speaker);
         let sounds = mean(&self.voices[at].clips);
         let plain = hearing::decide(&sounds, self.people, &self.rules);
-        let is_alike = distance(&sounds, &vector(hint.sound)) < RECONNECT || self.rules.errs(Mistake::AnybodyReconnects);
+        let is_alike =
+            distance(&sounds, &vector(hint.sound)) < RECONNECT || self.rules.errs(Mistake::AnybodyReconnects);
         self.voices[at].ground = None;
         let ending = if !is_alike || !plain.is_accepted || !plain.best_is_owner(self.people) {
             self.rules.saw(Rule::ShortAcoustic);
@@ -202,7 +205,8 @@ impl Lane {
 
     /// Another conversation's word. That it does not answer changes nothing.
     pub(crate) fn word(&mut self, of: usize, word: Word) -> Vec<Told> {
-        if word == Word::Unavailable && self.words.contains_key(&of) {
+        let is_known = self.words.get(&of) == Some(&word);
+        if is_known || word == Word::Unavailable && self.words.contains_key(&of) {
             return Vec::new();
         }
         let owners = |lane: &Self| lane.voices.iter().filter(|voice| voice.status() == Some(Status::User)).count();
@@ -217,10 +221,26 @@ impl Lane {
         out
     }
 
+    /// Every thirty seconds the words are heard again on which names rest.
+    pub(crate) fn words_due(&mut self, now: u64) -> Option<Vec<usize>> {
+        if self.voices.iter().all(|voice| voice.ground.is_none()) {
+            self.words_due = None;
+            return None;
+        }
+        let due = *self.words_due.get_or_insert(now + WORDS_EVERY);
+        if due > now {
+            return None;
+        }
+        self.rules.saw(Rule::WordHeardAgain);
+        self.words_due = Some(now + WORDS_EVERY);
+        Some(self.donors())
+    }
+
     /// Conversations whose word matters here.
     pub(crate) fn donors(&self) -> Vec<usize> {
         let grounds = self.voices.iter().filter_map(|voice| voice.ground);
-        let mut donors: Vec<usize> = grounds.chain(self.hint().map(|hint| hint.ground)).map(|ground| ground.of).collect();
+        let mut donors: Vec<usize> =
+            grounds.chain(self.hint().map(|hint| hint.ground)).map(|ground| ground.of).collect();
         donors.sort_unstable();
         donors.dedup();
         donors

@@ -1,10 +1,12 @@
 //! What each move does.
 
-use matcher_core::{Batch, Dispatch, Event, ExitReason, LaneId, Offer, Refusal, RequestId, Sample, SegmentId, Span, Spans, Speaker};
+use matcher_core::{
+    Batch, Dispatch, Event, ExitReason, LaneId, Offer, Refusal, RequestId, Sample, SegmentId, Span, Spans, Speaker,
+};
 
 use super::{Difference, Open, World, embedding, gallery};
 use crate::reference::model::{Answer, Message, Query};
-use crate::reference::moves::{Move, Said};
+use crate::reference::moves::{Asked, Move, Said};
 use crate::reference::words::{GALLERIES, Sound, lasting};
 
 /// The most audio of one query.
@@ -90,7 +92,8 @@ impl World {
 
     /// A query starts, if one can. It must ask for a voice that needs asking, and for as much as it needs.
     fn turn(&mut self, at: usize) -> Result<Option<Dispatch>, Difference> {
-        let Some(dispatch) = self.real[at].poll_dispatch(self.now()) else { return Ok(None) };
+        let now = self.now();
+        let Some(dispatch) = self.real[at].poll_dispatch(now) else { return Ok(None) };
         self.compare_dispatch(at, &dispatch)?;
         let selection = first(&dispatch.fresh, QUERY_MAX);
         let half_seconds = selection.samples();
@@ -106,7 +109,8 @@ impl World {
     }
 
     fn denied(&mut self, at: usize, is_lost: bool) -> Result<(), Difference> {
-        let Some(dispatch) = self.real[at].poll_dispatch(self.now()) else { return Ok(()) };
+        let now = self.now();
+        let Some(dispatch) = self.real[at].poll_dispatch(now) else { return Ok(()) };
         let mut out = Vec::new();
         if is_lost {
             self.real[at].handle_undelivered(dispatch.request, &mut out);
@@ -165,9 +169,10 @@ impl World {
                 }
             }
             self.compare(at, out, Vec::new())?;
-            while let Some((lane, grounds)) = self.real[at].poll_grounds(now) {
-                self.hear_words(at, self.side(lane), &grounds)?;
-            }
+        }
+        for (at, lane, of) in std::mem::take(&mut self.words_due) {
+            let lane = self.side(LaneId(lane));
+            of.into_iter().try_for_each(|of| self.tell_word(at, lane, (of, Asked::Answers)))?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use matcher_core::{Dispatch, Event, Keepsake, Kept, LaneId, Monotonic, RequestId};
 
+use super::decisions::number;
 use super::{Difference, World};
 use crate::reference::model::keepsake;
 use crate::reference::model::receipt::Ruled;
@@ -30,7 +31,26 @@ impl World {
         if found != expected {
             return Err(format!("told differently.\n  core:{}\n  model:{}", lines(&found), lines(&expected)));
         }
-        self.compare_keepsakes(at)
+        self.compare_keepsakes(at)?;
+        self.compare_words_due(at)
+    }
+
+    /// Words are asked for again when both say so; [`World::words_due`] remembers it.
+    fn compare_words_due(&mut self, at: usize) -> Result<(), Difference> {
+        let now = self.now();
+        let mut found = Vec::new();
+        while let Some((lane, of)) = self.real[at].poll_grounds(now) {
+            found.push((lane.0, of.iter().map(|name| number(name)).collect()));
+        }
+        let mut expected: Vec<(u64, Vec<usize>)> = Vec::new();
+        for (id, lane) in &mut self.model.conversations[at].lanes {
+            expected.extend(lane.words_due(self.seconds).map(|of| (*id, of)));
+        }
+        if found != expected {
+            return Err(format!("words to be heard again: the core says {found:?}, the model {expected:?}"));
+        }
+        self.words_due.extend(found.into_iter().map(|(lane, of)| (at, lane, of)));
+        Ok(())
     }
 
     /// Nothing is told of a lane where it is not, or was; and by what people had decided before they decided otherwise.
@@ -47,7 +67,9 @@ impl World {
         }
         let (known, told) = (self.real[at].receipt().generation(), self.store[at].told);
         if known != told {
-            return Err(format!("told by the receipt of generation {known}, after that of {told} was known: {event:?}"));
+            return Err(format!(
+                "told by the receipt of generation {known}, after that of {told} was known: {event:?}"
+            ));
         }
         Ok(())
     }
@@ -100,7 +122,7 @@ impl World {
             let found = (dispatch.needed, dispatch.evidence);
             return Err(format!("{name:?} needs and has: the core says {found:?}, the model {:?}", (needed, evidence)));
         }
-        if lane.ruled(name) != Ruled::Free {
+        if lane.ruled(name) != Ruled::Free && !crate::reference::model::quirk("decided voices are asked") {
             return Err(format!("a query of {name:?}, about whom people decided: {:?}", lane.ruled(name)));
         }
         if let Some(identity) = state.identity() {

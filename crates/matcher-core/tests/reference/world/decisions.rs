@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matcher_core::receipt::{Correction, Entry, Named, Rejection, Ruling, SegmentEntry, Source, Standing, Subject, VoiceName};
+use matcher_core::receipt::{
+    Correction, Entry, Named, Rejection, Ruling, SegmentEntry, Source, Standing, Subject, VoiceName,
+};
 use matcher_core::{Donor, LaneId, PersonId, Receipt, Role, SegmentId, Speaker};
 
 use super::{Difference, World};
@@ -93,7 +95,8 @@ impl World {
 
     /// The names that people gave go along on a stream: the store writes them where the lane goes.
     pub(super) fn carry_names(&mut self, from: usize, to: usize, scope: &'static str) -> Result<(), Difference> {
-        let portable = self.store[from].versions.last().expect("there is a first receipt").portable(&Self::scope(scope));
+        let portable =
+            self.store[from].versions.last().expect("there is a first receipt").portable(&Self::scope(scope));
         let names = self.store[from].model.portable(scope, &self.rules);
         let stored = &mut self.store[to];
         let mut next = stored.versions.last().expect("there is a first receipt").clone();
@@ -119,7 +122,8 @@ impl World {
                 let stands = ruled_of(&real.standing(&voice_name(name)));
                 differ(&format!("what people decided about {name:?}"), &stands, &ruled)?;
                 for segment in SEGMENTS {
-                    let entry = real.of_segment(&SegmentId::new(segment), &voice_name(name)).map(|entry| entry.generation);
+                    let entry =
+                        real.of_segment(&SegmentId::new(segment), &voice_name(name)).map(|entry| entry.generation);
                     let edit = model.of_segment(segment, name).map(|edit| edit.generation);
                     differ(&format!("what holds for {segment} of {name:?}"), &entry, &edit)?;
                 }
@@ -137,7 +141,7 @@ pub(super) fn name(conversation: usize) -> Arc<str> {
     format!("c{conversation}").into()
 }
 
-fn number(name: &str) -> usize {
+pub(super) fn number(name: &str) -> usize {
     name.trim_start_matches('c').parse().expect("conversations are numbered")
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct World {
     lanes: Vec<Side>,
     open: Vec<Open>,
     moving: Vec<Moving>,
+    /// Conversation, lane, and the conversations whose words it wants to hear again.
+    words_due: Vec<(usize, u64, Vec<usize>)>,
 }
 
 fn policy() -> Policy {
@@ -113,8 +115,8 @@ impl World {
         };
         let store = (0..CONVERSATIONS).map(|_| empty()).collect();
         let model = Model::new(rules);
-        let (lanes, open, moving) = (Vec::new(), Vec::new(), Vec::new());
-        let mut world = Self { seconds: 0, real, model, rules: rules.clone(), store, lanes, open, moving };
+        let (lanes, open, moving, words_due) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut world = Self { seconds: 0, real, model, rules: rules.clone(), store, lanes, open, moving, words_due };
         (0..LANES as u64).for_each(|id| world.enter(id));
         world
     }
