@@ -111,7 +111,7 @@ impl World {
 
     /// With as many turns as the real pool of so many workers grants, none of which is replaced when it hangs.
     pub fn with_workers(workers: usize, change: impl FnOnce(&mut Settings)) -> Self {
-        Self::on(ScriptedEngine::new(workers, workers * 2), change)
+        Self::on(ScriptedEngine::new(workers, workers), change)
     }
 
     fn on(engine: ScriptedEngine, change: impl FnOnce(&mut Settings)) -> Self {

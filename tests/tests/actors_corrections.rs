@@ -305,3 +305,35 @@ async fn check(earlier: Earlier, carried: bool, seconds: f64, (is_readable, is_c
     };
     assert_eq!(is_owner, expected, "{earlier:?} {carried} {seconds} {is_readable} {is_corrected}: {seen:?}");
 }
+
+// B7.101
+#[test]
+fn a_number_that_was_decided_about_is_given_to_no_new_label() {
+    run(async {
+        let world = world();
+        let with_labels = async |recording: &str, scope: &str| {
+            let mut client = world.connect();
+            let mut start = rollcall_tests::actors::start(recording, "talk");
+            start["provider"] = json!({"name": "any", "scope": scope});
+            client.send(start).await;
+            client.event("ready").await;
+            client
+        };
+        let mut first = with_labels("one", "first:0").await;
+        let part = first.speak(STRANGER, 1.0).await;
+        let mut segment = first.segment(0, part);
+        segment["speaker"] = json!("SPEAKER_00");
+        first.offer(vec![segment.clone()]).await;
+        first.send(json!({"type": "label", "speaker": "SPEAKER_00", "person_id": "p1"})).await;
+        assert_eq!(first.event("corrected").await["speaker"], 0);
+        first.leave().await;
+
+        for (recording, scope, expected) in [("two", "second:0", 1), ("one", "first:0", 0)] {
+            let mut client = with_labels(recording, scope).await;
+            client.speak(STRANGER, 1.0).await;
+            client.offer(vec![segment.clone()]).await;
+            client.send(json!({"type": "explain", "speaker": "SPEAKER_00"})).await;
+            assert_eq!(client.event("explained").await["speaker"], expected, "in the stream {scope}");
+        }
+    });
+}

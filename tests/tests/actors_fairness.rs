@@ -40,17 +40,17 @@ async fn speak(client: &mut Client, tone: i16, voices: std::ops::Range<u32>) {
     client.offer(segments).await;
 }
 
-/// No query that was reserved waited longer than one run, and none was lost while it waited.
+/// Every query that was reserved ran at once, and none was lost.
 fn check_nothing_was_spent_on_waiting(world: &World, log: &[Query]) {
     let now = world.now();
     for query in log {
-        assert!(query.waited(now) <= RUN, "longer than one run: {query:?}");
+        assert_eq!(query.waited(now), Duration::ZERO, "reserved, and no worker was free: {query:?}");
     }
     let books = world.service.telemetry.accounts().books();
     let under_way = log.iter().filter(|query| query.ended.is_none()).count();
     assert_eq!((books.reserved as usize, books.failed), (log.len(), 0), "each reservation became one run: {books:?}");
     assert_eq!(books.open as usize, under_way);
-    assert!(under_way <= 2 * WORKERS);
+    assert!(under_way <= WORKERS);
 }
 
 /// Jain's index: 1 when all have the same, 1/n when one has everything.

@@ -1,5 +1,6 @@
 //! The measurements behind the numbers in the README. Each returns a report that prints as a table or as JSON; none
 //! prints anything itself.
 
+pub mod fairness;
 pub mod queue;
 pub mod sockets;

@@ -201,7 +201,7 @@ fn write_batch(store: &dyn Store, batch: BTreeMap<String, Entry>) -> Failed {
     failed
 }
 
-/// Takes out of the entry what is written.
+/// What fails is written anew as a whole: to write a page or an opening twice changes nothing.
 fn write_entry(store: &dyn Store, conversation: &str, entry: &mut Entry) -> Result<(), StoreError> {
     if !entry.deletions.is_empty() {
         let deletion = delete(store, conversation);
@@ -212,13 +212,8 @@ fn write_entry(store: &dyn Store, conversation: &str, entry: &mut Entry) -> Resu
     }
     if entry.opens {
         store.open_conversation(conversation, now_ms())?;
-        entry.opens = false;
     }
-    for page in entry.pages_to_write().collect::<Vec<_>>() {
-        store.record(conversation, &page, now_ms())?;
-        entry.written(&page.recording);
-    }
-    Ok(())
+    entry.pages_to_write().try_for_each(|page| store.record(conversation, &page, now_ms()))
 }
 
 /// It is not tried again: whoever asked hears of a failure, and asks again.

@@ -1,5 +1,5 @@
-//! The HTTP interface: people and who a clip sounds like, conversations live and ended, health and metrics. Thin: it checks what
-//! came, asks whoever knows, and writes the answer.
+//! The HTTP interface: people and who a clip sounds like, conversations live and ended, health and metrics. Thin: it
+//! checks what came, asks whoever knows, and writes the answer.
 //!
 //! Every error is a problem document (RFC 9457), including those that the web framework finds. A body is bounded in
 //! bytes, in time and in how many are read at once. The WebSocket behind `/v1/listen` is [`crate::listen`]'s.

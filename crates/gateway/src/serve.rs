@@ -129,8 +129,13 @@ impl Server {
         tokio::time::sleep_until(began + self.drain.min(UNREADY_MIN)).await;
         self.handle.stop(true).await;
         self.running.await.map_err(io::Error::other)??;
-        self.service.history.wait_for_disk().await;
-        self.service.capsules.wait_for_disk().await;
+        let written = async {
+            self.service.capsules.wait_for_disk().await;
+            self.service.history.wait_for_disk().await;
+        };
+        if tokio::time::timeout_at(began + self.drain, written).await.is_err() {
+            tracing::warn!("the drain time passed; the newest history is missing");
+        }
         let telemetry = self.service.telemetry.clone();
         let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
         if !is_flushed {

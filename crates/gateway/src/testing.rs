@@ -47,7 +47,7 @@ pub(crate) fn manifest() -> Manifest {
         name: "tones".into(),
         file: "tones.onnx".into(),
         fingerprint: "f0".repeat(32),
-        front_end: FrontEnd::KaldiFbank80Cmn,
+        front_end: FrontEnd::CAMPPLUS,
         dimension: DIMENSION,
         threshold: 0.65,
         margin: 0.10,

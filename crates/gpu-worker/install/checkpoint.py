@@ -1,4 +1,4 @@
-"""Reads a PyTorch checkpoint (the zip format) into numpy arrays, without PyTorch.
+"""Reads a PyTorch checkpoint (the zip format, or the older plain one) into numpy arrays, without PyTorch.
 
 A checkpoint is a pickle, and a pickle can run code. This reader knows the five names that a plain dictionary of
 tensors needs and refuses every other one, so a tampered file ends in an error instead of in execution.
@@ -7,6 +7,7 @@ tensors needs and refuses every other one, so a tampered file ends in an error i
 import collections
 import io
 import pickle
+import struct
 import zipfile
 
 import numpy as np
@@ -21,11 +22,7 @@ class _Storage:
         self.dtype = dtype
 
 
-class _Reader(pickle.Unpickler):
-    def __init__(self, archive: zipfile.ZipFile, root: str):
-        super().__init__(io.BytesIO(archive.read(root + "data.pkl")))
-        self._archive, self._root, self._storages = archive, root, {}
-
+class _Names(pickle.Unpickler):
     def find_class(self, module, name):
         if module == "torch" and name in _STORAGES:
             return _Storage(_STORAGES[name])
@@ -35,6 +32,14 @@ class _Reader(pickle.Unpickler):
             return collections.OrderedDict
         raise pickle.UnpicklingError(f"the checkpoint asks for {module}.{name}, which a dictionary of tensors does not need")
 
+
+class _Zipped(_Names):
+    """The zip format: the pickle, and a member for each storage."""
+
+    def __init__(self, archive: zipfile.ZipFile, root: str):
+        super().__init__(io.BytesIO(archive.read(root + "data.pkl")))
+        self._archive, self._root, self._storages = archive, root, {}
+
     def persistent_load(self, pid):
         _, storage, key, _, _ = pid
         if key not in self._storages:
@@ -42,15 +47,38 @@ class _Reader(pickle.Unpickler):
         return self._storages[key]
 
 
+class _Plain(_Names):
+    """The older format: the pickle, and the storages behind it. Until they are read a storage is empty memory."""
+
+    def __init__(self, file):
+        super().__init__(file)
+        self.storages = {}
+
+    def persistent_load(self, pid):
+        _, storage, key, _, count = pid[:5]
+        return self.storages.setdefault(key, np.empty(count, storage.dtype))
+
+
 def _rebuild_tensor(storage, offset, size, stride, *_):
-    if not size:
-        return np.array(storage[offset])
     strides = [step * storage.itemsize for step in stride]
-    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(storage[offset:], size, strides))
+    return np.lib.stride_tricks.as_strided(storage[offset:], size, strides)
 
 
 def load(path: str) -> dict:
-    """The state dictionary of a checkpoint: parameter name to numpy array."""
-    with zipfile.ZipFile(path) as archive:
-        index = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
-        return dict(_Reader(archive, index[: -len("data.pkl")]).load())
+    """What a checkpoint holds: names to numpy arrays, or to dictionaries of the like."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            index = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+            return dict(_Zipped(archive, index[: -len("data.pkl")]).load())
+    with open(path, "rb") as file:
+        # A magic number, a version and the sizes of the machine's types; the digest has vouched for all of them.
+        for _ in range(3):
+            _Names(file).load()
+        reader = _Plain(file)
+        loaded = reader.load()
+        for key in _Names(file).load():
+            (count,) = struct.unpack("<q", file.read(8))
+            storage = reader.storages[key]
+            assert count == len(storage), f"storage {key} has {count} values where {len(storage)} are expected"
+            storage[:] = np.frombuffer(file.read(storage.nbytes), storage.dtype)
+        return dict(loaded)

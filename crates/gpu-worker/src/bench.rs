@@ -88,7 +88,7 @@ pub fn extract(runtime: &'static Runtime, model: &Model, rounds: NonZeroUsize) -
     let mut extractor = OnnxExtractor::open(runtime, model)?;
     let mut rows = Vec::with_capacity(SECONDS.len());
     for seconds in SECONDS {
-        rows.push(row(&mut extractor, seconds, rounds)?);
+        rows.push(row(&mut extractor, model, seconds, rounds)?);
     }
     let longest = *rows.last().expect("there is a row for each of the lengths");
     let peer = peer_cpu_ms(model, &clip(longest.clip_s), rounds);
@@ -97,10 +97,10 @@ pub fn extract(runtime: &'static Runtime, model: &Model, rounds: NonZeroUsize) -
     Ok(Report { ratios, audio_s_per_cpu_s: longest.audio_s_per_cpu_s, load_average: load_average(), rows })
 }
 
-fn row(extractor: &mut OnnxExtractor, seconds: u32, rounds: NonZeroUsize) -> Result<Row, BenchError> {
+fn row(extractor: &mut OnnxExtractor, model: &Model, seconds: u32, rounds: NonZeroUsize) -> Result<Row, BenchError> {
     let clip = clip(seconds);
     let mut features = Vec::new();
-    Encoder::new().append_features(&clip, &mut features)?;
+    let parts = Encoder::new(model.manifest().front_end).append(&clip, &mut features)?.parts;
     let (mut whole, mut bare) = (Times::default(), Times::default());
     for round in 0..rounds.get() + WARM_UP {
         if round == WARM_UP {
@@ -109,9 +109,9 @@ fn row(extractor: &mut OnnxExtractor, seconds: u32, rounds: NonZeroUsize) -> Res
         // Who goes first alternates too: the second finds its caches warm.
         if round.is_multiple_of(2) {
             whole.measure(|| extractor.extract(&clip))?;
-            bare.measure(|| extractor.run(&features, 1))?;
+            bare.measure(|| extractor.run(&features, parts))?;
         } else {
-            bare.measure(|| extractor.run(&features, 1))?;
+            bare.measure(|| extractor.run(&features, parts))?;
             whole.measure(|| extractor.extract(&clip))?;
         }
     }

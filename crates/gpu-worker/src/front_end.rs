@@ -1,12 +1,17 @@
-//! From a clip to the model's input: samples to floats, to 16 kHz, to log-mel features minus their mean.
+//! From a clip to the model's input: samples to floats, to the model's rate, to what its manifest's front end says.
 //!
-//! It owns the buffers in between and the limits on a clip's length. The arithmetic is in [`crate::fbank`] and
-//! [`crate::resample`].
+//! It owns the buffers in between and the limits on a clip's length. The arithmetic is in [`crate::fbank`],
+//! [`crate::mel`] and [`crate::resample`].
+
+mod kind;
 
 use crate::engine::Clip;
 use crate::extractor::ExtractError;
 use crate::fbank::{self, BINS, Fbank};
+use crate::mel::{Mel, PART_FRAMES};
 use crate::resample::{self, Resampler};
+
+pub use kind::{FrontEnd, KaldiFbank, LibrosaMel, Scale, Waveform, Window};
 
 /// The shortest input, in frames: 0.5 s. The converted model was compared with the original from here up.
 pub const FRAMES_MIN: usize = 48;
@@ -14,51 +19,70 @@ pub const FRAMES_MIN: usize = 48;
 /// core, which leaves a slow core time before the run's deadline.
 pub const FRAMES_MAX: usize = 6_000;
 
+/// What a clip became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Inputs that the model is run on as one batch, and whose vectors are averaged.
+    pub parts: usize,
+    /// Rows in each of them, or samples where the model takes samples.
+    pub length: usize,
+}
+
 /// Buffers and tables for one worker.
-#[derive(Default)]
 pub struct Encoder {
+    pipeline: Pipeline,
     resampler: Resampler,
-    fbank: Fbank,
     samples: Vec<f32>,
     wave: Vec<f32>,
+}
+
+/// The tables of the one front end that is used.
+enum Pipeline {
+    Fbank(Box<Fbank>),
+    Mel(Box<Mel>),
+    Waveform,
 }
 
 impl Encoder {
     /// An encoder that has met no clip yet.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(kind: FrontEnd) -> Self {
+        let pipeline = match kind {
+            FrontEnd::KaldiFbank80Cmn(fbank) => Pipeline::Fbank(Box::new(Fbank::new(fbank))),
+            FrontEnd::LibrosaMel40(mel) => Pipeline::Mel(Box::new(Mel::new(mel))),
+            FrontEnd::Waveform(_) => Pipeline::Waveform,
+        };
+        let resampler = Resampler::to(kind.sample_rate());
+        Self { pipeline, resampler, samples: Vec::new(), wave: Vec::new() }
     }
 
-    /// Appends the features of `clip` to `out` and returns their number of rows.
+    /// Appends the model's input for `clip` to `out`, part by part, and returns its shape.
     ///
     /// # Errors
     /// When the clip is too short or too long for the model, or has a rate that is not supported.
-    pub fn append_features(&mut self, clip: &Clip, out: &mut Vec<f32>) -> Result<usize, ExtractError> {
+    pub fn append(&mut self, clip: &Clip, out: &mut Vec<f32>) -> Result<Shape, ExtractError> {
         self.resample(clip)?;
-        let start = out.len();
-        self.samples.clear();
-        self.fbank.log_mel(&self.wave, &mut self.samples);
-        fbank::subtract_mean(&mut self.samples);
-        out.extend_from_slice(&self.samples);
-        Ok((out.len() - start) / BINS)
-    }
-
-    /// Appends the samples of `clip` at 16 kHz, from -1 to 1, to `out` and returns their number.
-    ///
-    /// # Errors
-    /// As [`Encoder::append_features`].
-    pub fn append_wave(&mut self, clip: &Clip, out: &mut Vec<f32>) -> Result<usize, ExtractError> {
-        self.resample(clip)?;
-        out.extend_from_slice(&self.wave);
-        Ok(self.wave.len())
+        Ok(match &mut self.pipeline {
+            Pipeline::Fbank(fbank) => {
+                fbank.log_mel(&self.wave, &mut self.samples);
+                fbank::subtract_mean(&mut self.samples);
+                out.extend_from_slice(&self.samples);
+                Shape { parts: 1, length: self.samples.len() / BINS }
+            }
+            Pipeline::Mel(mel) => Shape { parts: mel.append_parts(&self.wave, out), length: PART_FRAMES },
+            Pipeline::Waveform => {
+                out.extend_from_slice(&self.wave);
+                Shape { parts: 1, length: self.wave.len() }
+            }
+        })
     }
 
     fn resample(&mut self, clip: &Clip) -> Result<(), ExtractError> {
         let encoding = |error: &dyn std::fmt::Display| ExtractError::Encoding(error.to_string());
         let rate = clip.sample_rate.get();
-        // The length is checked first, so that an oversized clip costs nothing.
-        let frames = fbank::frames_of(resample::length_of(clip.pcm.len(), rate));
+        // The length is checked first, so that an oversized clip costs nothing. It is counted in the frames of the
+        // filterbank whatever the model takes, so that a clip is as good for one model as for another.
+        let frames = fbank::frames_of(resample::length_of(clip.pcm.len(), rate, fbank::RATE));
         if !(FRAMES_MIN..=FRAMES_MAX).contains(&frames) {
             let reason = format!("the clip is {:.2} s long and must have from 0.5 to 60 s", clip.seconds());
             return Err(ExtractError::Encoding(reason));
@@ -75,9 +99,27 @@ mod tests {
 
     use super::*;
 
+    fn clip(samples: usize, rate: u32) -> Clip {
+        Clip { pcm: vec![100; samples].into(), sample_rate: NonZeroU32::new(rate).unwrap() }
+    }
+
     fn frames(samples: usize, rate: u32) -> Result<usize, ExtractError> {
-        let clip = Clip { pcm: vec![100; samples].into(), sample_rate: NonZeroU32::new(rate).unwrap() };
-        Encoder::new().append_features(&clip, &mut Vec::new())
+        Encoder::new(FrontEnd::CAMPPLUS).append(&clip(samples, rate), &mut Vec::new()).map(|shape| shape.length)
+    }
+
+    #[test]
+    fn the_shape_is_that_of_what_was_appended() {
+        let telephone = Waveform { sample_rate: NonZeroU32::new(8_000).unwrap() };
+        for (kind, shape) in [
+            (FrontEnd::CAMPPLUS, Shape { parts: 1, length: 298 }),
+            (FrontEnd::LibrosaMel40(LibrosaMel::default()), Shape { parts: 3, length: 160 }),
+            (FrontEnd::Waveform(Waveform::default()), Shape { parts: 1, length: 48_000 }),
+            (FrontEnd::Waveform(telephone), Shape { parts: 1, length: 24_000 }),
+        ] {
+            let (mut encoder, mut out) = (Encoder::new(kind), vec![7.0]);
+            assert_eq!(encoder.append(&clip(144_000, 48_000), &mut out), Ok(shape), "{kind:?}");
+            assert_eq!(out.len(), 1 + shape.parts * shape.length * kind.columns().unwrap_or(1), "{kind:?}");
+        }
     }
 
     #[test]

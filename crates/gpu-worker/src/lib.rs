@@ -9,11 +9,12 @@
 //!    ▼                                                 │ roster (what becomes of workers: intensity)
 //!  Pool ──▶ shared (the one lock: queue, runs) ◀───────┤
 //!                    ▲ take, tell                      ▼
-//!                    └─────────────── worker thread: Extractor = front end (resample, fbank) + session (onnx, runtime)
+//!                    └─────────────── worker thread: Extractor = front end (resample, fbank, mel) + session (onnx, runtime)
 //! ```
 //! The rules stand in [`turns`], [`intensity`] and the roster, which know neither threads nor clocks. [`install`] fetches
 //! the runtime and the model, [`mod@bench`] measures, [`scripted`] stands in for the model, [`remote`] asks another machine.
 
+mod bank;
 pub mod bench;
 mod digest;
 mod engine;
@@ -24,6 +25,8 @@ pub mod front_end;
 pub mod install;
 pub mod intensity;
 mod manifest;
+pub mod mel;
+mod narrow;
 pub mod onnx;
 pub mod pool;
 pub mod remote;
@@ -33,6 +36,7 @@ mod roster;
 pub mod runtime;
 pub mod scripted;
 mod shared;
+mod spectrum;
 mod state;
 mod supervisor;
 pub mod turns;
@@ -40,5 +44,6 @@ pub mod turnstile;
 mod worker;
 
 pub use engine::{Clip, Engine, Failure, Health, Ticket};
-pub use manifest::{FrontEnd, Manifest, ManifestError};
+pub use front_end::FrontEnd;
+pub use manifest::{Manifest, ManifestError};
 pub use pool::{Pool, Settings};

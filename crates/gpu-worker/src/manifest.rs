@@ -6,19 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::front_end::FrontEnd;
+
 /// Speaker models give 128 to 512 values; eight times that is surely a slip of the pen.
 const DIMENSION_MAX: usize = 4096;
-
-/// How audio becomes the model's input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FrontEnd {
-    /// 80 Kaldi filterbank bins at 16 kHz, minus each bin's mean over the clip.
-    KaldiFbank80Cmn,
-    /// The samples themselves at 16 kHz, from -1 to 1: the features are part of the graph.
-    #[serde(rename = "waveform_16k")]
-    Waveform16k,
-}
 
 /// A model manifest (`manifest.json` beside the model file). Distances are cosine distances, 0 to 2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +126,9 @@ impl Manifest {
         }
         if !(1..=DIMENSION_MAX).contains(&self.dimension) {
             return Some(("dimension", "a number of values from 1 to 4096"));
+        }
+        if let Some(expected) = self.front_end.fault() {
+            return Some(("front_end", expected));
         }
         let hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
         if self.fingerprint.len() != 64 || !self.fingerprint.bytes().all(hex) {

@@ -10,14 +10,13 @@ use std::sync::Arc;
 
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{NoSelectedOutputs, RunOptions, Session};
-use ort::value::{TensorRef, ValueType};
+use ort::value::TensorRef;
 
 use crate::digest::sha256_of;
 use crate::engine::Clip;
 use crate::extractor::{BuildError, ExtractError, Extractor, Factory, Stopper};
-use crate::fbank::BINS;
-use crate::front_end::Encoder;
-use crate::manifest::{FrontEnd, Manifest, ManifestError};
+use crate::front_end::{Encoder, FrontEnd};
+use crate::manifest::{Manifest, ManifestError};
 use crate::runtime::Runtime;
 
 /// Why a model cannot be used.
@@ -129,6 +128,7 @@ pub struct OnnxExtractor {
     input: String,
     output: String,
     dimension: usize,
+    columns: Option<usize>,
     options: Arc<RunOptions<NoSelectedOutputs>>,
     encoder: Encoder,
     features: Vec<f32>,
@@ -140,23 +140,21 @@ impl OnnxExtractor {
     /// # Errors
     /// When the graph cannot be loaded, or takes or gives something else than its manifest says.
     pub fn open(runtime: &'static Runtime, model: &Model) -> Result<Self, BuildError> {
-        if model.manifest.front_end != FrontEnd::KaldiFbank80Cmn {
-            let reason = "its manifest's `front_end` is computed for extraction servers only";
-            return Err(BuildError(format!("cannot run `{}` here: {reason}", model.graph.display())));
-        }
         let session = session(runtime, &model.graph)
             .map_err(|reason| BuildError(format!("cannot load `{}`: {reason}", model.graph.display())))?;
-        let dimension = model.manifest.dimension;
-        let (input, output) = ports(&session, dimension).ok_or_else(|| {
+        let Manifest { dimension, front_end, .. } = model.manifest;
+        let (input, output) = ports(&session, &front_end, dimension).ok_or_else(|| {
             BuildError(format!("`{}` is no speaker model of {dimension} values", model.graph.display()))
         })?;
         let options = RunOptions::new().map_err(|error| BuildError(error.to_string()))?;
         let options = Arc::new(options);
-        Ok(Self { session, input, output, dimension, options, encoder: Encoder::new(), features: Vec::new() })
+        let columns = front_end.columns();
+        let encoder = Encoder::new(front_end);
+        Ok(Self { session, input, output, dimension, columns, options, encoder, features: Vec::new() })
     }
 
-    /// The vectors of several clips in one run. The clips must give equally many frames, since padding would change
-    /// the means that the model takes over a clip.
+    /// The vectors of several clips in one run. The clips must become inputs of one shape, since padding would change the
+    /// means that a model takes over a clip.
     ///
     /// # Errors
     /// When the clips differ in length or one cannot be used, or the run fails.
@@ -164,36 +162,41 @@ impl OnnxExtractor {
         let mut features = std::mem::take(&mut self.features);
         features.clear();
         let prepared = self.prepare(clips, &mut features);
-        let vectors = prepared.and_then(|()| self.run(&features, clips.len()));
+        let vectors = prepared.and_then(|parts| Ok((parts, self.run(&features, parts * clips.len())?)));
         self.features = features;
-        Ok(vectors?.chunks_exact(self.dimension).map(<[f32]>::to_vec).collect())
+        let (parts, vectors) = vectors?;
+        Ok(vectors.chunks_exact(parts * self.dimension).map(|parts| mean(parts, self.dimension)).collect())
     }
 
-    fn prepare(&mut self, clips: &[Clip], features: &mut Vec<f32>) -> Result<(), ExtractError> {
+    /// Appends the input of each clip, and returns how many parts each has.
+    fn prepare(&mut self, clips: &[Clip], features: &mut Vec<f32>) -> Result<usize, ExtractError> {
         let mut first = None;
         for clip in clips {
-            let frames = self.encoder.append_features(clip, features)?;
-            let expected = *first.get_or_insert(frames);
-            if frames != expected {
-                let reason = format!("a batch needs clips of equal length, and has {expected} and {frames} frames");
+            let shape = self.encoder.append(clip, features)?;
+            let expected = *first.get_or_insert(shape);
+            if shape != expected {
+                let (expected, found) = (expected.parts * expected.length, shape.parts * shape.length);
+                let reason = format!("a batch needs clips of equal length, and has {expected} and {found} frames");
                 return Err(ExtractError::Encoding(reason));
             }
         }
-        Ok(())
+        Ok(first.map_or(1, |shape| shape.parts))
     }
 
-    /// Runs the session alone on the features of `batch` clips of equal length; the vectors come one after another.
+    /// Runs the session alone on `batch` inputs of equal shape; the vectors come one after another.
     ///
     /// # Errors
-    /// When the features do not divide into `batch` clips, or the run fails.
+    /// When the values do not divide into `batch` inputs, or the run fails.
     pub fn run(&mut self, features: &[f32], batch: usize) -> Result<Vec<f32>, ExtractError> {
-        let frames = features.len().checked_div(batch * BINS).unwrap_or(0);
-        if frames == 0 || frames * batch * BINS != features.len() {
+        let columns = self.columns.unwrap_or(1);
+        let length = features.len().checked_div(batch * columns).unwrap_or(0);
+        if length == 0 || length * batch * columns != features.len() {
             let reason = format!("{} values are not the features of {batch} clips of equal length", features.len());
             return Err(ExtractError::Encoding(reason));
         }
         let failed = |error: ort::Error| ExtractError::Session(error.to_string());
-        let view = TensorRef::from_array_view(([batch, frames, BINS], features)).map_err(failed)?;
+        let shape: Vec<usize> = [batch, length].into_iter().chain(self.columns).collect();
+        let view = TensorRef::from_array_view((shape, features)).map_err(failed)?;
         let inputs = ort::inputs![self.input.as_str() => view];
         let outputs = self.session.run_with_options(inputs, &self.options).map_err(failed)?;
         let missing = || ExtractError::Session(format!("the model gave no output `{}`", self.output));
@@ -235,10 +238,26 @@ fn session(runtime: &'static Runtime, graph: &Path) -> Result<Session, String> {
     builder.commit_from_file(graph).map_err(|error| error.to_string())
 }
 
-/// The names of the input `[N, T, 80]` and the output `[N, dimension]`, when the graph has exactly these.
-fn ports(session: &Session, dimension: usize) -> Option<(String, String)> {
+/// The mean of several vectors that lie one after another.
+pub(crate) fn mean(vectors: &[f32], dimension: usize) -> Vec<f32> {
+    let count = (vectors.len() / dimension) as f32;
+    let mut mean = vec![0.0; dimension];
+    for vector in vectors.chunks_exact(dimension) {
+        mean.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value / count);
+    }
+    mean
+}
+
+/// The names of the one input, which must be what the front end gives, and of the one output `[N, dimension]`.
+fn ports(session: &Session, front_end: &FrontEnd, dimension: usize) -> Option<(String, String)> {
     let ([input], [output]) = (session.inputs(), session.outputs()) else { return None };
-    let last = |kind: &ValueType| kind.tensor_shape().and_then(|shape| shape.iter().next_back().copied());
-    let fits = last(input.dtype()) == i64::try_from(BINS).ok() && last(output.dtype()) == i64::try_from(dimension).ok();
-    fits.then(|| (input.name().to_owned(), output.name().to_owned()))
+    let (taken, given) = (input.dtype().tensor_shape()?, output.dtype().tensor_shape()?);
+    let is = |side: Option<&i64>, size: usize| side.is_some_and(|side| usize::try_from(*side) == Ok(size));
+    let takes = match front_end.columns() {
+        Some(columns) => taken.len() == 3 && is(taken.last(), columns),
+        None => taken.len() == 2,
+    };
+    // An exporter that does not know the size writes none; then each run's own size is checked.
+    let gives = given.last() == Some(&-1) || is(given.last(), dimension);
+    (takes && gives).then(|| (input.name().to_owned(), output.name().to_owned()))
 }

@@ -35,6 +35,10 @@ use crate::{intensity, roster, supervisor};
 pub struct Settings {
     /// Extraction threads. One core less than there are, at least one: a run keeps its core busy, and sockets need one.
     pub workers: NonZeroUsize,
+    /// Further queries that may be started for each worker while it runs one. None: on a CPU a run takes 25 ms or more and
+    /// handing over the next query well under one, and whoever comes new would wait for each of them. One where runs are
+    /// as short as handing over, as on a GPU.
+    pub prefetch: usize,
     /// How long one run may take. 3 s: ten seconds of audio take 0.12 s on one core, so a run that passes this hangs.
     pub run_max: Duration,
     /// How long building an extractor may take. 30 s: loading takes 0.2 s, a cold disk some seconds.
@@ -58,6 +62,7 @@ impl Default for Settings {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             workers: NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN),
+            prefetch: 0,
             run_max: Duration::from_secs(3),
             build_max: Duration::from_secs(30),
             patience: Duration::from_secs(5),
@@ -70,6 +75,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Queries that may be under way for those who take turns.
+    #[must_use]
+    pub fn turns_max(&self) -> usize {
+        self.workers.get().saturating_mul(self.prefetch.saturating_add(1))
+    }
+
     /// Queries that may wait: two for each worker. What waits longer is chosen again by whoever asks, see
     /// [`crate::turnstile`].
     #[must_use]
@@ -183,9 +194,9 @@ impl Engine for Pool {
         self.inner.shared.health()
     }
 
-    /// For each worker one query that runs and one that is ready when it ends: a granted turn waits at most one run.
+    /// One query that runs for each worker, and [`Settings::prefetch`].
     fn turns_max(&self) -> usize {
-        self.inner.shared.settings.queue_max()
+        self.inner.shared.settings.turns_max()
     }
 }
 

@@ -1,13 +1,11 @@
-//! Whole clips of any rate from 8 to 48 kHz to the model's 16 kHz.
+//! Whole clips of any rate from 8 to 48 kHz to the model's rate, nearly always 16 kHz.
 //!
-//! A clip comes out with the filter's delay removed and with exactly `samples × 16000 ÷ rate` samples, rounded down: no
-//! sample lies past the end of the clip. Audio at 16 kHz passes untouched. Streaming is not done here; a voiceprint is
-//! always computed from a clip.
+//! A clip comes out with the filter's delay removed and with exactly `samples × target ÷ rate` samples, rounded down: no
+//! sample lies past the end of the clip. Audio at the model's rate passes untouched. Streaming is not done here; a
+//! voiceprint is always computed from a clip.
 
 use rubato::audioadapter_buffers::direct::InterleavedSlice;
 use rubato::{Fft, FixedSync, Resampler as _, WindowFunction};
-
-use crate::fbank::RATE;
 
 /// The lowest accepted rate: telephone audio. Below it speech loses what tells voices apart.
 pub const RATE_MIN: u32 = 8_000;
@@ -34,27 +32,27 @@ pub enum ResampleError {
     Filter(String),
 }
 
-/// Samples that `samples` samples at `rate` become.
+/// Samples that `samples` samples at `rate` become at `target`.
 #[must_use]
-pub fn length_of(samples: usize, rate: u32) -> usize {
-    let exact = samples as u128 * u128::from(RATE) / u128::from(rate.max(1));
+pub fn length_of(samples: usize, rate: u32, target: u32) -> usize {
+    let exact = samples as u128 * u128::from(target) / u128::from(rate.max(1));
     usize::try_from(exact).unwrap_or(usize::MAX)
 }
 
 /// Resamples clips, keeping the plans of the rates it has met.
-#[derive(Default)]
 pub struct Resampler {
+    target: u32,
     plans: Vec<(u32, Fft<f32>)>,
 }
 
 impl Resampler {
-    /// A resampler that has met no rate yet.
+    /// A resampler to `target` samples a second, from 8000 to 48000, that has met no rate yet.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn to(target: u32) -> Self {
+        Self { target, plans: Vec::new() }
     }
 
-    /// Brings `wave` from `rate` to 16 kHz. `out` is overwritten.
+    /// Brings `wave` from `rate` to the target. `out` is overwritten.
     ///
     /// # Errors
     /// When the rate lies outside 8 to 48 kHz.
@@ -62,7 +60,7 @@ impl Resampler {
         if !(RATE_MIN..=RATE_MAX).contains(&rate) {
             return Err(ResampleError::Rate { rate });
         }
-        if rate == RATE || wave.is_empty() {
+        if rate == self.target || wave.is_empty() {
             out.clear();
             out.extend_from_slice(wave);
             return Ok(());
@@ -76,7 +74,7 @@ impl Resampler {
         let room = out.len();
         let mut output = InterleavedSlice::new_mut(out, 1, room).map_err(|error| failed(&error))?;
         plan.process_all_into_buffer(&input, &mut output, wave.len(), None).map_err(|error| failed(&error))?;
-        out.truncate(length_of(wave.len(), rate));
+        out.truncate(length_of(wave.len(), rate, self.target));
         Ok(())
     }
 
@@ -85,7 +83,7 @@ impl Resampler {
             let known = self.plans.remove(index);
             self.plans.push(known);
         } else {
-            let plan = plan_for(rate as usize)?;
+            let plan = plan_for(rate as usize, self.target as usize)?;
             if self.plans.len() == PLANS_MAX {
                 self.plans.remove(0);
             }
@@ -99,10 +97,10 @@ impl Resampler {
 /// A block must hold whole periods of both rates, and an even number of samples on both sides: the filter's centre lies
 /// in the middle of the block, and half a sample of delay could not be cut off. Rates without a common divisor get blocks
 /// of two seconds, which costs memory and nothing else.
-fn plan_for(rate: usize) -> Result<Fft<f32>, ResampleError> {
-    let period = rate / common_divisor(rate, RATE as usize);
+fn plan_for(rate: usize, target: usize) -> Result<Fft<f32>, ResampleError> {
+    let period = rate / common_divisor(rate, target);
     let block = period * BLOCK_MIN.div_ceil(period).next_multiple_of(2);
-    Fft::new_custom(rate, RATE as usize, block, 1, 1, WindowFunction::BlackmanHarris2, FixedSync::Both)
+    Fft::new_custom(rate, target, block, 1, 1, WindowFunction::BlackmanHarris2, FixedSync::Both)
         .map_err(|error| ResampleError::Filter(error.to_string()))
 }
 
@@ -115,6 +113,7 @@ mod tests {
     use std::f64::consts::PI;
 
     use super::*;
+    use crate::fbank::RATE;
 
     const RATES: [u32; 10] = [8_000, 11_025, 12_000, 22_050, 24_000, 32_000, 44_100, 48_000, 15_999, 47_999];
 
@@ -125,7 +124,7 @@ mod tests {
 
     fn resampled(wave: &[f32], rate: u32) -> Vec<f32> {
         let mut out = Vec::new();
-        Resampler::new().resample(wave, rate, &mut out).unwrap();
+        Resampler::to(RATE).resample(wave, rate, &mut out).unwrap();
         out
     }
 
@@ -175,16 +174,29 @@ mod tests {
     }
 
     #[test]
+    fn another_target_is_reached_with_the_same_care() {
+        for (target, rate) in [(8_000, 16_000), (8_000, 44_100), (24_000, 16_000), (48_000, 8_000)] {
+            let mut out = Vec::new();
+            Resampler::to(target).resample(&tone(1_000.0, rate, rate as usize), rate, &mut out).unwrap();
+            let expected = tone(1_000.0, target, target as usize);
+            assert_eq!(out.len(), expected.len());
+            let middle = out.len() / 10..out.len() * 9 / 10;
+            let off: Vec<f32> = out[middle.clone()].iter().zip(&expected[middle]).map(|(a, b)| a - b).collect();
+            assert!(level(&off) < 0.000_5, "{rate} to {target} Hz: off by {}", level(&off));
+        }
+    }
+
+    #[test]
     fn a_rate_outside_the_range_is_refused_by_name() {
         for rate in [0, 7_999, 48_001, u32::MAX] {
-            let refused = Resampler::new().resample(&[0.0; 100], rate, &mut Vec::new());
+            let refused = Resampler::to(RATE).resample(&[0.0; 100], rate, &mut Vec::new());
             assert_eq!(refused, Err(ResampleError::Rate { rate }));
         }
     }
 
     #[test]
     fn a_clip_does_not_hear_the_one_before_it_nor_a_replaced_plan() {
-        let mut resampler = Resampler::new();
+        let mut resampler = Resampler::to(RATE);
         let wave = tone(500.0, 8_000, 8_000);
         let (mut first, mut out) = (Vec::new(), Vec::new());
         resampler.resample(&wave, 8_000, &mut first).unwrap();

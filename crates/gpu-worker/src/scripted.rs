@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::engine::Clip;
 use crate::extractor::{BuildError, ExtractError, Extractor, Factory};
-use crate::manifest::{FrontEnd, Manifest};
+use crate::front_end::FrontEnd;
+use crate::manifest::Manifest;
 
 /// The name by which the command line asks for [`voices`].
 pub const NAME: &str = "scripted";
@@ -28,7 +29,7 @@ pub fn manifest() -> Manifest {
         file: "none".to_owned(),
         // No file has it; it only keeps these vectors from being compared with a model's.
         fingerprint: "0".repeat(64),
-        front_end: FrontEnd::KaldiFbank80Cmn,
+        front_end: FrontEnd::CAMPPLUS,
         dimension: 192,
         threshold: 0.55,
         margin: 0.10,

@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use crate::turns::Turns;
+use crate::turns::{COST_MIN, Turns, Wish};
 
 /// One subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,15 +51,15 @@ impl Turnstile {
         key
     }
 
-    /// `key` wants `count` further turns, besides those it holds. Zero takes the wish back. The callback may run before
-    /// this returns.
-    pub fn want(&self, key: Key, count: usize) {
+    /// What `key` wants besides the turns it holds; [`Wish::NOTHING`] takes a wish back. The callback may run before this
+    /// returns.
+    pub fn want(&self, key: Key, wish: Wish) {
         {
             let mut state = self.state();
             if !state.callbacks.contains_key(&key) {
                 return;
             }
-            state.turns.handle_wanted(key, count);
+            state.turns.handle_wanted(key, wish);
         }
         self.drain();
     }
@@ -105,9 +106,9 @@ impl Turnstile {
                 state.draining = granted.is_some();
                 granted
             };
-            let Some(callback) = granted else { return };
+            let Some((key, callback)) = granted else { return };
             handing_out = true;
-            let turn = Turn { turnstile: self.clone() };
+            let turn = Turn { turnstile: self.clone(), key, charged: COST_MIN };
             // One subscriber's defect must not stop the others' turns.
             if catch_unwind(AssertUnwindSafe(|| callback(turn))).is_err() {
                 tracing::error!("a subscriber panicked when its turn came; the turn goes to the next");
@@ -117,9 +118,9 @@ impl Turnstile {
 }
 
 impl State {
-    fn poll(&mut self) -> Option<Callback> {
+    fn poll(&mut self) -> Option<(Key, Callback)> {
         let key = self.turns.poll_grant()?;
-        Some(Arc::clone(self.callbacks.get(&key).expect("a key leaves the turns when its callback goes")))
+        Some((key, Arc::clone(self.callbacks.get(&key).expect("a key leaves the turns when its callback goes"))))
     }
 }
 
@@ -127,6 +128,19 @@ impl State {
 #[must_use = "a turn that is dropped goes to the next"]
 pub struct Turn {
     turnstile: Turnstile,
+    key: Key,
+    charged: Duration,
+}
+
+impl Turn {
+    /// The query that this turn is for holds so much audio: its subscriber has had its share of it. A turn that says
+    /// nothing costs [`COST_MIN`], which is no budget's affair.
+    pub fn charge(&mut self, audio: Duration) {
+        if let Some(more) = audio.checked_sub(self.charged) {
+            self.charged = audio;
+            self.turnstile.state().turns.handle_charged(self.key, more);
+        }
+    }
 }
 
 impl std::fmt::Debug for Turn {
@@ -168,7 +182,7 @@ mod tests {
     fn a_turn_that_is_dropped_at_once_neither_spins_nor_grows_the_stack() {
         let turnstile = Turnstile::new(2);
         let (key, calls) = counting(&turnstile);
-        turnstile.want(key, 200_000);
+        turnstile.want(key, Wish::new(0, 200_000));
         assert_eq!(calls.load(Ordering::SeqCst), 200_000, "one call for each wish, and no more");
         assert_eq!((turnstile.out(), turnstile.waiting()), (0, 0));
     }
@@ -178,8 +192,8 @@ mod tests {
         let turnstile = Turnstile::new(1);
         let (first, held_first) = holding(&turnstile);
         let (second, held_second) = holding(&turnstile);
-        turnstile.want(first, 5);
-        turnstile.want(second, 1);
+        turnstile.want(first, Wish::new(0, 5));
+        turnstile.want(second, Wish::new(0, 1));
         assert_eq!((held_first.lock().unwrap().len(), held_second.lock().unwrap().len()), (1, 0));
         for expected in [(1, 0), (0, 1)] {
             // The first stood in the round again before the second came.
@@ -194,10 +208,10 @@ mod tests {
         let turnstile = Turnstile::new(1);
         let (gone, held) = holding(&turnstile);
         let (other, calls) = counting(&turnstile);
-        turnstile.want(gone, 3);
+        turnstile.want(gone, Wish::new(0, 3));
         turnstile.unsubscribe(gone);
-        turnstile.want(gone, 3);
-        turnstile.want(other, 1);
+        turnstile.want(gone, Wish::new(0, 3));
+        turnstile.want(other, Wish::new(0, 1));
         assert_eq!(calls.load(Ordering::SeqCst), 0, "the place is still out");
         held.lock().unwrap().clear();
         assert_eq!(calls.load(Ordering::SeqCst), 1);
@@ -209,9 +223,9 @@ mod tests {
         let turnstile = Turnstile::new(1);
         let (holder, held) = holding(&turnstile);
         let (other, calls) = counting(&turnstile);
-        turnstile.want(holder, 1);
-        turnstile.want(other, 4);
-        turnstile.want(other, 0);
+        turnstile.want(holder, Wish::new(0, 1));
+        turnstile.want(other, Wish::new(0, 4));
+        turnstile.want(other, Wish::NOTHING);
         held.lock().unwrap().clear();
         assert_eq!(calls.load(Ordering::SeqCst), 0);
     }
@@ -227,14 +241,14 @@ mod tests {
             let round = seen.fetch_add(1, Ordering::SeqCst);
             let key = mine.lock().unwrap().unwrap();
             if round < 999 {
-                inside.want(key, 1)
+                inside.want(key, Wish::new(0, 1))
             } else {
                 inside.unsubscribe(key)
             }
             drop(turn);
         }));
         *own.lock().unwrap() = Some(key);
-        turnstile.want(key, 1);
+        turnstile.want(key, Wish::new(0, 1));
         assert_eq!(calls.load(Ordering::SeqCst), 1_000);
     }
 
@@ -244,9 +258,9 @@ mod tests {
         let (holder, held) = holding(&turnstile);
         let bad = turnstile.subscribe(Arc::new(|_turn| panic!("a subscriber's defect")));
         let (good, calls) = counting(&turnstile);
-        turnstile.want(holder, 1);
-        turnstile.want(bad, 2);
-        turnstile.want(good, 2);
+        turnstile.want(holder, Wish::new(0, 1));
+        turnstile.want(bad, Wish::new(0, 2));
+        turnstile.want(good, Wish::new(0, 2));
         let turn = held.lock().unwrap().pop();
         drop(turn);
         assert_eq!(calls.load(Ordering::SeqCst), 2);
@@ -269,7 +283,7 @@ mod tests {
                     done.fetch_add(1, Ordering::SeqCst);
                 });
             }));
-            turnstile.want(key, 50);
+            turnstile.want(key, Wish::new(0, 50));
         };
         std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(work))));
         let started = std::time::Instant::now();

@@ -165,13 +165,14 @@ fn installing_without_python_names_what_to_install() {
 #[test]
 fn an_empty_home_verifies_as_missing_and_a_broken_one_as_wrong() {
     let folder = Folder::new("verify");
-    assert!(install::verify(folder.root()).iter().all(|check| check.state == State::Missing));
-    for check in install::verify(folder.root()) {
+    assert!(install::inventory(folder.root()).iter().all(|check| check.state == State::Missing));
+    assert_eq!(install::verify(folder.root()).len(), 2, "the runtime and the shipped model must be there");
+    for check in install::inventory(folder.root()) {
         fs::create_dir_all(check.path.parent().expect("it lies in a folder")).expect("the test's folder is writable");
         fs::write(&check.path, b"half a file").expect("the test's folder is writable");
     }
     assert!(install::verify(folder.root()).iter().all(|check| matches!(check.state, State::Wrong { .. })));
-    assert_eq!(install::list().len(), install::verify(folder.root()).len());
+    assert_eq!(install::list().len(), install::verify(folder.root()).len(), "what lies there is checked");
 }
 
 #[test]

@@ -58,19 +58,30 @@ fn the_embedding_service_gets_the_clip_as_it_is() {
 
 #[test]
 fn a_manifest_may_ask_for_samples_instead_of_features() {
-    let manifest: Manifest = {
-        let mut value = serde_json::to_value(scripted::manifest()).expect("a manifest is JSON");
-        value["front_end"] = "waveform_16k".into();
-        serde_json::from_value(value).expect("the front end is known")
-    };
+    let manifest = manifest("waveform");
     let server = server();
-    server.take_samples();
+    server.take("-1,-1");
     let factory = RemoteFactory::start(&config(Protocol::OpenInference, &[&server]), &manifest).expect("it starts");
     let pool = Pool::start(settings(), manifest, factory).expect("a thread can be started");
     pool.wait_ready(LONG).expect("the server is well");
     assert_eq!(pool.extract_blocking(clip(8_000)), Ok(expected()));
     let seen = server.last().expect("a clip arrived");
     assert!((64_000..64_500).contains(&seen.body_bytes), "16000 floats and a head: {}", seen.body_bytes);
+}
+
+#[test]
+fn a_front_end_that_cuts_a_clip_into_parts_gets_the_mean_of_their_vectors() {
+    let server = server();
+    server.take("-1,160,40");
+    let manifest = manifest("librosa_mel40");
+    let factory = RemoteFactory::start(&config(Protocol::OpenInference, &[&server]), &manifest).expect("it starts");
+    let pool = Pool::start(settings(), manifest, factory).expect("a thread can be started");
+    pool.wait_ready(LONG).expect("the server is well");
+    let long = Clip { pcm: clip(16_000).pcm.repeat(5).into(), ..clip(16_000) };
+    let found = pool.extract_blocking(long).expect("the server is well");
+    assert!(found.distance(&expected()).expect("both have one size") < 1e-6);
+    let seen = server.last().expect("a clip arrived");
+    assert!(seen.parts >= 5, "five seconds are at least five parts, and {} came", seen.parts);
 }
 
 #[test]
@@ -327,6 +338,13 @@ fn every_query_is_answered_while_servers_come_and_go() {
     assert_eq!(pool.extract_blocking(clip(16_000)), Ok(expected()));
     assert!(factory.endpoints().iter().all(|endpoint| endpoint.under_way == 0));
     assert_eq!(pool.health().restarts, 0, "no worker was to blame");
+}
+
+/// A manifest with this front end.
+fn manifest(front_end: &str) -> Manifest {
+    let mut value = serde_json::to_value(scripted::manifest()).expect("a manifest is JSON");
+    value["front_end"] = front_end.into();
+    serde_json::from_value(value).expect("the front end is known")
 }
 
 fn server() -> Hostile {

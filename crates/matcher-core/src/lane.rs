@@ -320,6 +320,15 @@ impl Lane {
 
     /// How many queries could start now: distinct free numbers that wait, within the free places.
     pub(crate) fn dispatchable(&self) -> usize {
+        self.startable(|_| true)
+    }
+
+    /// How many of those would be the first of their number.
+    pub(crate) fn first_tries(&self) -> usize {
+        self.startable(|standing| standing.tried == Tried::Never)
+    }
+
+    fn startable(&self, counts: impl Fn(Standing) -> bool) -> usize {
         let free = self.limits.queries_max.get().saturating_sub(self.work.len());
         if free == 0 || self.queue.is_empty() {
             return 0;
@@ -327,7 +336,7 @@ impl Lane {
         let mut count = 0;
         let mut last = None;
         for (voice, ..) in self.queue.waiting() {
-            if last != Some(voice.speaker) && self.standing(voice).is_some() {
+            if last != Some(voice.speaker) && self.standing(voice).is_some_and(&counts) {
                 count += 1;
                 last = Some(voice.speaker);
             }

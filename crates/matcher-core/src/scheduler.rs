@@ -160,6 +160,13 @@ impl Scheduler {
         self.lanes.values().map(Lane::dispatchable).sum()
     }
 
+    /// How many of those are for numbers that no query was spent on. The turns granted go to them first, unless another
+    /// slot has waited for [`Limits::age_override`].
+    #[must_use]
+    pub fn first_tries(&self) -> usize {
+        self.lanes.values().map(Lane::first_tries).sum()
+    }
+
     /// A lane enters.
     ///
     /// # Errors

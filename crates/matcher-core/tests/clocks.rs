@@ -145,6 +145,9 @@ fn a_hole_between_sends_gets_no_tolerance() {
     assert_eq!(stream.window(0.5, 2.5), end(Reason::DiscontinuousInterval), "time that it spent on other audio");
     assert_eq!(stream.window(0.5, 1.0), Ok(span(0.5, 1.0)));
     assert_eq!(stream.window(2.0, 3.2), Ok(span(2.0, 3.0)));
+    let mut newest = stream;
+    newest.keep_newest(1);
+    assert_eq!(newest.window(1.9, 2.5), start(Reason::OutsideAcceptedSends), "nor where one side is forgotten");
 }
 
 // Case 7

@@ -7,7 +7,7 @@ mod driver;
 
 use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
-use matcher_core::receipt::{Reach, Ruling, Subject};
+use matcher_core::receipt::{Entry, Reach, Receipt, Ruling, SegmentEntry, Source, Subject};
 use matcher_core::{Ending, Event, ExitReason, Origin, Role, SegmentId, Status, Target};
 
 use Answer::{Held, Vector};
@@ -127,6 +127,18 @@ fn a_rejection_of_one_segment_alone_clears_that_segment_and_one_of_the_voice_cle
     correct(&mut driver, 4, Subject::Voice, not_me());
     assert_eq!((driver.person(4), driver.retracted()), (None, vec![(4, "s1".to_owned())]));
     assert_eq!(["s0", "s1", "later"].map(|id| rejected(&driver, id)), [true, true, true]);
+}
+
+#[test]
+fn a_rejection_wins_over_a_name_of_the_same_moment() {
+    let entry = |ruling| Entry { generation: 1, ruling, source: Source::Here };
+    let voices = [(voice_in("", 4), entry(is("user", Role::Owner)))].into();
+    let rejected = SegmentEntry { voice: voice_in("", 4), reach: Reach::Voice, entry: entry(not_me()) };
+    let receipt = Receipt::restore(1, voices, [(SegmentId::new("s"), rejected)].into()).unwrap();
+    let mut driver = Driver::owner_only();
+    driver.update(&[says(4, 0.0, 6.0)]);
+    driver.hear_receipt(0, receipt);
+    assert_eq!((driver.person(4), driver.status(4)), (None, Status::NoMatch));
 }
 
 // B7.97

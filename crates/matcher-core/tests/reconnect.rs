@@ -145,6 +145,11 @@ fn two_voices_on_two_seconds_are_both_nobody() {
     assert_eq!(tries(&driver), [(0, Reconnect::Accepted), (1, Reconnect::Arbitration)]);
     assert_eq!((driver.status(0), driver.person(1)), (Status::Ambiguous, None));
     assert_eq!(driver.retracted(), [(0, "shown".to_owned())]);
+    driver.correct(voice_in("", 0), Subject::Voice, not_me());
+    driver.enrol(owner_only());
+    assert_eq!(driver.person(1), None, "the one try of a number is over, also when all is weighed again");
+    driver.update(&[says(1, 12.0, 15.0)]);
+    assert!(is_owner(&driver, 1));
 }
 
 // B9.124
@@ -204,6 +209,24 @@ fn without_the_word_of_the_first_conversation_two_seconds_name_nobody() {
         driver.update(&[says(0, 2.0, 5.0)]);
         assert!(is_owner(&driver, 0));
     }
+}
+
+#[test]
+fn a_voice_that_was_decided_about_when_it_was_kept_carries_nothing() {
+    let mut hint = hint(OWNER);
+    hint.ground.receipt_generation = 1;
+    let mut driver = reconnecting(owner_only(), hint);
+    driver.hear_donor(HOME, somebody_decided(3, Subject::Voice, not_me()));
+    driver.update(&[says(0, 0.0, 2.0)]);
+    assert_eq!((driver.person(0), tries(&driver)), (None, vec![(0, Reconnect::DonorAuthority)]));
+}
+
+#[test]
+fn a_person_who_is_enrolled_later_takes_a_short_name_back() {
+    let mut driver = short_owner();
+    let owner = print("user", "User", Role::Owner, OWNER);
+    driver.enrol(Gallery::new(vec![owner, print("p1", "Sarah", Role::Person, OWNER)]));
+    assert_eq!((driver.person(0), driver.retracted().len()), (None, 1));
 }
 
 #[test]

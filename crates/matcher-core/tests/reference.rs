@@ -19,7 +19,7 @@ const SEQUENCES: u64 = 100_000;
 const SEQUENCES_OF_A_MISTAKE: u64 = 20_000;
 
 /// How often each rule is applied in every thousand sequences, at the least.
-const APPLIED_IN_A_THOUSAND: u64 = 5;
+const APPLIED_IN_A_THOUSAND: u64 = 2;
 
 fn asked_for(variable: &str) -> Option<u64> {
     #[expect(clippy::disallowed_methods, reason = "the core reads no environment; its tests are told how long to run")]

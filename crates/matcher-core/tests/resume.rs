@@ -6,11 +6,11 @@
 
 mod driver;
 
-use driver::people::{is, not_me, voice_in};
+use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
 use matcher_core::budget::Outcome;
 use matcher_core::queue::Voice;
-use matcher_core::receipt::{Receipt, Subject};
+use matcher_core::receipt::{Reach, Receipt, Subject};
 use matcher_core::{Device, Donor, ExitReason, Gallery, Origin, Role, Spans, Speaker, Status};
 
 use Answer::{Fails, Held, Vector};
@@ -60,6 +60,16 @@ fn what_people_decided_goes_on() {
     let identity = driver.voice(0).unwrap().identity.unwrap();
     assert_eq!((identity.person.as_str(), identity.origin), ("p1", Origin::Manual));
     assert_eq!((driver.status(1), driver.queries.len()), (Status::NoMatch, 0));
+}
+
+#[test]
+fn a_name_whose_voice_was_silenced_goes_on() {
+    let mut driver = Driver::new();
+    driver.update(&[says(0, 0.0, 5.0)]);
+    driver.correct(voice_in("", 0), segment("s", Reach::Voice), is("p1", Role::Person));
+    assert_eq!(driver.person(0).as_deref(), Some("user"), "a segment's name is not its voice's");
+    resume(&mut driver);
+    assert_eq!((driver.person(0).as_deref(), driver.status(0)), (Some("user"), Status::User));
 }
 
 #[test]
@@ -124,6 +134,7 @@ fn contention_goes_on_in_silence() {
     assert_eq!((driver.status(0), driver.status(1)), (Status::Ambiguous, Status::Ambiguous));
     assert_eq!(driver.events.len(), before);
     driver.correct(voice_in("", 1), Subject::Voice, not_me());
+    assert_eq!((driver.status(0), driver.events.len()), (Status::User, before), "also when it ends");
     driver.update(&[says(0, 30.0, 30.5).named("heard")]);
     assert_eq!(driver.named().last(), Some(&name(0, "user", "heard")));
 }

@@ -11,7 +11,7 @@ use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
 use matcher_core::budget::Outcome;
 use matcher_core::receipt::{Entry, Reach, Receipt, Ruling, Source, Subject};
-use matcher_core::{Carried, CarryReason, ExitReason, Gallery, Role, Speaker, Status};
+use matcher_core::{Carried, CarryReason, Device, Donor, ExitReason, Gallery, Role, Speaker, Status};
 
 use Answer::{Fails, Held, Vector};
 
@@ -151,6 +151,27 @@ fn a_competitors_fresh_speech_is_judged_without_its_old_clips() {
     driver.update(&[says(1, 20.0, 25.0).in_scope(STREAM)]);
     assert_eq!((driver.status(0), driver.status(1)), (Status::Ambiguous, Status::User));
     assert!(driver.voice(1).unwrap().distance.unwrap().abs() < 1e-6);
+}
+
+#[test]
+fn a_short_owner_who_lost_the_name_goes_on_as_a_silent_competitor() {
+    let mut driver = on_stream(owner_only());
+    driver.start_anew(Device::Fresh);
+    driver.script(0, [Vector(at(0.3)), Vector(at(0.3))]);
+    driver.update(&[says(0, 0.0, 5.0).in_scope(STREAM)]);
+    let hint = driver.hint("home", 120.0).unwrap();
+    driver.start_anew(Device::Reconnecting(Box::new(hint)));
+    driver.hear_donor("home", Donor::Read(Receipt::default().into()));
+    driver.update(&[says(0, 0.0, 2.0).in_scope(STREAM)]);
+    driver.update(&[says(1, 10.0, 15.0).in_scope(STREAM)]);
+    assert_eq!((driver.retracted().len(), driver.status(0), driver.status(1)), (1, Status::Ambiguous, Status::User));
+    let moving = driver.begin_rollover();
+    driver.hear_donor("home", Donor::Read(Receipt::default().into()));
+    let word = driver.word_of(moving.from);
+    driver.finish_rollover(moving, word);
+    assert_eq!((driver.status(0), driver.status(1)), (Status::Pending, Status::User));
+    driver.correct(voice_in(STREAM, 1), Subject::Voice, not_me());
+    assert_eq!(driver.status(0), Status::Pending, "and has no name to come back to");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
 use matcher_core::receipt::{Reach, Receipt, Ruling, Subject};
-use matcher_core::{Carried, CarryReason, Device, Donor, Gallery, Limits, Role, Status};
+use matcher_core::{Carried, CarryReason, Device, Donor, Gallery, Generation, Limits, Role, Status};
 
 use Answer::Vector;
 use CarryReason as Why;
@@ -137,8 +137,13 @@ fn an_owner_of_another_stream_than_the_one_that_goes_on_is_not_carried() {
 #[test]
 fn a_late_word_of_the_old_stream_does_not_stop_the_new_one() {
     let late = |driver: &mut Driver, _| driver.offer(&[says(7, 50.0, 50.5).in_scope("stream:of old")]);
-    let driver = carry(named(OWNER), late);
-    assert_eq!(driver.carried(), [(0, Carried::Automatic, Why::Automatic)]);
+    expect(&carry(named(OWNER), late), Why::Automatic);
+    let stale = |driver: &mut Driver, _| {
+        driver.provider_restarts("stream:of old");
+        driver.offer_to(LANE, Generation(1), &[says(7, 50.0, 50.5).in_scope("stream:of old")]);
+        driver.provider_restarts(STREAM);
+    };
+    expect(&carry(named(OWNER), stale), Why::Automatic);
 }
 
 #[test]
@@ -263,5 +268,7 @@ fn a_short_owner_is_carried_as_long_as_the_word_holds_on_which_the_name_rests() 
         let before = driver.word_of(moving.from);
         driver.finish_rollover(moving, before);
         expect(&driver, reason);
+        let rests_on = driver.scheduler().donors(LANE);
+        assert_eq!(rests_on.len(), usize::from(reason == Why::Automatic), "what is not carried rests on nothing");
     }
 }

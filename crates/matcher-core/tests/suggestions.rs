@@ -153,6 +153,13 @@ fn the_owner_is_never_suggested() {
     let mut driver = suggesting(ON, &Gallery::new(vec![owner]));
     hears(&mut driver, &[0.72, 0.67]);
     assert_eq!((suggested(&driver), driver.person(0)), (vec![], None));
+
+    let mut owner = print("user", "User", Role::Owner, at(0.40));
+    owner.is_pinned = true;
+    let mut driver = suggesting(ON, &Gallery::new(vec![owner, print("p2", "Tom", Role::Person, mirrored(0.48))]));
+    driver.script(0, [Vector(OWNER)]);
+    driver.update(&[says(0, 0.0, 6.0)]);
+    assert_eq!((suggested(&driver), driver.status(0)), (vec![], Status::NoMatch), "nor at a close call");
 }
 
 // B7.89

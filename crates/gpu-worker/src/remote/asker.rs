@@ -6,19 +6,19 @@
 
 use std::time::Instant;
 
-use matcher_core::Embedding;
+use matcher_core::{BadVector, Embedding};
 
 use crate::engine::Clip;
 use crate::extractor::ExtractError;
-use crate::fbank::BINS;
-use crate::front_end::Encoder;
-use crate::manifest::{FrontEnd, Manifest};
+use crate::front_end::{Encoder, FrontEnd, Shape};
+use crate::manifest::Manifest;
+use crate::onnx::mean;
 
 use super::config::{Plan, Speech};
 use super::embedding;
 use super::fault::Fault;
 use super::http::{Answer, Client, Place, Request};
-use super::open_inference::{Input, Ports, Wanted};
+use super::open_inference::{Encoded, Input, Ports, Wanted};
 
 /// An endpoint as a probe found it.
 #[derive(Debug)]
@@ -36,22 +36,26 @@ pub(super) struct Asker {
     input: Input,
     dimension: usize,
     encoder: Encoder,
+    /// The prepared clip.
+    shape: Shape,
     values: Vec<f32>,
     body: Vec<u8>,
 }
 
 impl Asker {
     pub(super) fn new(plan: &Plan, manifest: &Manifest) -> Self {
-        let input = match manifest.front_end {
-            FrontEnd::KaldiFbank80Cmn => Input::Rows(BINS),
-            FrontEnd::Waveform16k => Input::Wave,
+        let input = match (manifest.front_end, manifest.front_end.columns()) {
+            (_, None) => Input::Wave,
+            (FrontEnd::LibrosaMel40(_), Some(width)) => Input::Parts(width),
+            (FrontEnd::KaldiFbank80Cmn(_) | FrontEnd::Waveform(_), Some(width)) => Input::Rows(width),
         };
         Self {
             client: Client::new(plan.connect),
             speech: plan.speech.clone(),
             input,
             dimension: manifest.dimension,
-            encoder: Encoder::new(),
+            encoder: Encoder::new(manifest.front_end),
+            shape: Shape { parts: 1, length: 0 },
             values: Vec::new(),
             body: Vec::new(),
         }
@@ -65,12 +69,12 @@ impl Asker {
     /// Computes what does not depend on the endpoint. [`Asker::ask`] sends it.
     pub(super) fn prepare(&mut self, clip: &Clip) -> Result<(), ExtractError> {
         self.values.clear();
-        match (&self.speech, self.input) {
-            (Speech::Embedding, _) => embedding::check(clip),
-            (Speech::OpenInference { .. }, Input::Rows(_)) => {
-                self.encoder.append_features(clip, &mut self.values).map(drop)
+        match &self.speech {
+            Speech::Embedding => embedding::check(clip),
+            Speech::OpenInference { .. } => {
+                self.shape = self.encoder.append(clip, &mut self.values)?;
+                Ok(())
             }
-            (Speech::OpenInference { .. }, Input::Wave) => self.encoder.append_wave(clip, &mut self.values).map(drop),
         }
     }
 
@@ -80,10 +84,11 @@ impl Asker {
             Some(ports) => {
                 let left = by.saturating_duration_since(Instant::now());
                 let left_us = u64::try_from(left.as_micros()).unwrap_or(u64::MAX);
-                let head = ports.write(self.input, &self.values, left_us, &mut self.body).to_string();
+                let encoded = Encoded { input: self.input, shape: self.shape, values: &self.values };
+                let head = ports.write(encoded, left_us, &mut self.body).to_string();
                 let headers =
                     [("Content-Type", "application/octet-stream"), ("Inference-Header-Content-Length", head.as_str())];
-                ports.read(&self.exchange(reach, &headers, by)?)?
+                self.average(ports.read(&self.exchange(reach, &headers, by)?)?)?
             }
             None => {
                 let kind = embedding::write(clip, &mut self.body);
@@ -92,6 +97,19 @@ impl Asker {
         };
         Embedding::of_size(&vector, self.dimension)?;
         Ok(vector)
+    }
+
+    /// One vector of those of the parts.
+    fn average(&self, vectors: Vec<f32>) -> Result<Vec<f32>, Fault> {
+        let Shape { parts, .. } = self.shape;
+        if parts == 1 {
+            return Ok(vectors);
+        }
+        let (found, expected) = (vectors.len(), parts * self.dimension);
+        if found != expected {
+            return Err(BadVector::WrongSize { expected, found }.into());
+        }
+        Ok(mean(&vectors, self.dimension))
     }
 
     fn exchange(&self, reach: &Reach, headers: &[(&'static str, &str)], by: Instant) -> Result<Answer, Fault> {

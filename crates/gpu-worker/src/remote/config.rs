@@ -89,7 +89,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    fn new(field: &'static str, trouble: impl fmt::Display) -> Self {
+    pub(super) fn new(field: &'static str, trouble: impl fmt::Display) -> Self {
         Self { field, trouble: trouble.to_string() }
     }
 }

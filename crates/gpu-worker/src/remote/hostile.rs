@@ -61,6 +61,8 @@ pub struct Seen {
     pub deadline_ms: Option<u64>,
     /// Bytes of its body.
     pub body_bytes: usize,
+    /// Inputs in its batch; one where it has no batch.
+    pub parts: usize,
 }
 
 /// The server. Dropping it stops it.
@@ -81,7 +83,8 @@ struct State {
     /// Every so-manieth clip meets the manner; the others are answered well.
     every: usize,
     ready: bool,
-    takes_samples: bool,
+    /// The sides of its model's input.
+    takes: &'static str,
     stopped: bool,
     clips: usize,
     last: Option<Seen>,
@@ -97,7 +100,7 @@ impl Hostile {
             manner: Manner::Well,
             every: 1,
             ready: true,
-            takes_samples: false,
+            takes: "-1,-1,80",
             stopped: true,
             clips: 0,
             last: None,
@@ -127,9 +130,9 @@ impl Hostile {
         self.shared.state().ready = ready;
     }
 
-    /// From now on its model takes samples and not features.
-    pub fn take_samples(&self) {
-        self.shared.state().takes_samples = true;
+    /// From now on its model's input has these sides, such as `-1,-1,80`, where -1 is any.
+    pub fn take(&self, sides: &'static str) {
+        self.shared.state().takes = sides;
     }
 
     /// Clips that it was sent, probes among them.

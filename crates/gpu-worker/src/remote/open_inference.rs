@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::front_end::Shape;
+
 use super::fault::Fault;
 use super::http::Answer;
 
@@ -23,8 +25,18 @@ pub(super) struct Ports {
 pub(super) enum Input {
     /// Rows of so many features.
     Rows(usize),
+    /// Several inputs of rows of so many features, which are sent as one batch.
+    Parts(usize),
     /// Samples.
     Wave,
+}
+
+/// A clip as the front end gives it.
+#[derive(Clone, Copy)]
+pub(super) struct Encoded<'a> {
+    pub(super) input: Input,
+    pub(super) shape: Shape,
+    pub(super) values: &'a [f32],
 }
 
 /// Which ports to use, where a model has several.
@@ -58,6 +70,7 @@ impl Ports {
             .ok_or(Fault::NotAnAnswer("the model has several outputs; name one as `output`"))?;
         let fits = match input {
             Input::Rows(width) => (2..=3).contains(&given.shape.len()) && is(given.shape.last(), width),
+            Input::Parts(width) => given.shape.len() == 3 && is(given.shape.last(), width),
             Input::Wave => (1..=2).contains(&given.shape.len()),
         };
         if given.datatype != "FP32" || !fits {
@@ -70,18 +83,19 @@ impl Ports {
     }
 
     /// Writes a request for one clip into `body`, and returns the length of its head.
-    pub(super) fn write(&self, input: Input, values: &[f32], left_us: u64, body: &mut Vec<u8>) -> usize {
-        let (rows, width) = match input {
-            Input::Rows(width) => (values.len().checked_div(width).unwrap_or(0), Some(width)),
-            Input::Wave => (values.len(), None),
+    pub(super) fn write(&self, input: Encoded<'_>, left_us: u64, body: &mut Vec<u8>) -> usize {
+        let Encoded { input, shape, values } = input;
+        let width = match input {
+            Input::Rows(width) | Input::Parts(width) => Some(width),
+            Input::Wave => None,
         };
         let inner = width.map_or(1, |_| 2);
-        let batch = (inner < self.rank).then_some(1);
+        let batch = (inner < self.rank).then_some(shape.parts);
         let head = Head {
             parameters: Patience { timeout: left_us },
             inputs: [Given {
                 name: &self.input,
-                shape: batch.into_iter().chain([rows]).chain(width).collect(),
+                shape: batch.into_iter().chain([shape.length]).chain(width).collect(),
                 datatype: "FP32",
                 parameters: Size { binary_data_size: std::mem::size_of_val(values) },
             }],
@@ -94,7 +108,7 @@ impl Ports {
         head_bytes
     }
 
-    /// Reads the vector out of an answer. Its size is the caller's to check.
+    /// Reads the vectors out of an answer, one for each part. Their size is the caller's to check.
     pub(super) fn read(&self, answer: &Answer) -> Result<Vec<f32>, Fault> {
         let cut = answer.head_bytes.unwrap_or(answer.body.len());
         let (head, mut tensors) =
@@ -221,6 +235,15 @@ mod tests {
         Ports::of(metadata.as_bytes(), &ANY, input, 192)
     }
 
+    /// The head and the tensor of a request whose values are all the same.
+    fn write(metadata: &str, input: Input, shape: Shape) -> (serde_json::Value, Vec<u8>) {
+        let width = if let Input::Rows(width) | Input::Parts(width) = input { width } else { 1 };
+        let values = vec![1.5; shape.parts * shape.length * width];
+        let mut body = vec![9; 3];
+        let cut = ports(metadata, input).unwrap().write(Encoded { input, shape, values: &values }, 2_000, &mut body);
+        (serde_json::from_slice(&body[..cut]).unwrap(), body.split_off(cut))
+    }
+
     fn read(head: &str, tensors: &[u8]) -> Result<Vec<f32>, Fault> {
         let body = [head.as_bytes(), tensors].concat();
         ports(TRITON, Input::Rows(80)).unwrap().read(&Answer { head_bytes: Some(head.len()), body })
@@ -228,27 +251,31 @@ mod tests {
 
     #[test]
     fn a_request_is_a_head_and_little_endian_floats() {
-        let ports = ports(TRITON, Input::Rows(80)).unwrap();
-        let mut body = vec![9; 3];
-        let cut = ports.write(Input::Rows(80), &[1.5; 160], 2_000, &mut body);
-        let head: serde_json::Value = serde_json::from_slice(&body[..cut]).unwrap();
+        let (head, tensor) = write(TRITON, Input::Rows(80), Shape { parts: 1, length: 2 });
         assert_eq!(head["inputs"][0]["shape"], serde_json::json!([1, 2, 80]));
         assert_eq!(head["inputs"][0]["parameters"]["binary_data_size"], 640);
         assert_eq!(head["parameters"]["timeout"], 2_000);
-        assert_eq!(body[cut..cut + 4], 1.5_f32.to_le_bytes());
-        assert_eq!(body.len(), cut + 640);
+        assert_eq!(tensor[..4], 1.5_f32.to_le_bytes());
+        assert_eq!(tensor.len(), 640);
     }
 
     #[test]
     fn a_model_without_a_batch_gets_none() {
-        let shape = |metadata: &str, input| {
-            let mut body = Vec::new();
-            let cut = ports(metadata, input).unwrap().write(input, &[0.0; 160], 1, &mut body);
-            serde_json::from_slice::<serde_json::Value>(&body[..cut]).unwrap()["inputs"][0]["shape"].clone()
+        let shape = |sides: &str, input, length| {
+            let metadata = TRITON.replace("-1,-1,80", sides);
+            write(&metadata, input, Shape { parts: 1, length }).0["inputs"][0]["shape"].clone()
         };
-        assert_eq!(shape(&TRITON.replace("-1,-1,80", "-1,80"), Input::Rows(80)), serde_json::json!([2, 80]));
-        assert_eq!(shape(&TRITON.replace("-1,-1,80", "-1"), Input::Wave), serde_json::json!([160]));
-        assert_eq!(shape(&TRITON.replace("-1,-1,80", "-1,-1"), Input::Wave), serde_json::json!([1, 160]));
+        assert_eq!(shape("-1,80", Input::Rows(80), 2), serde_json::json!([2, 80]));
+        assert_eq!(shape("-1", Input::Wave, 160), serde_json::json!([160]));
+        assert_eq!(shape("-1,-1", Input::Wave, 160), serde_json::json!([1, 160]));
+    }
+
+    #[test]
+    fn parts_are_a_batch_and_need_a_model_that_takes_one() {
+        let metadata = TRITON.replace("-1,-1,80", "-1,160,40");
+        let (head, _) = write(&metadata, Input::Parts(40), Shape { parts: 3, length: 160 });
+        assert_eq!(head["inputs"][0]["shape"], serde_json::json!([3, 160, 40]));
+        assert!(ports(&TRITON.replace("-1,-1,80", "160,40"), Input::Parts(40)).is_err());
     }
 
     #[test]

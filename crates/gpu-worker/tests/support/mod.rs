@@ -28,6 +28,18 @@ pub(crate) fn extractor() -> OnnxExtractor {
     OnnxExtractor::open(runtime, &model).expect("the installed model loads")
 }
 
+/// An extractor of one of the models that need not be installed.
+pub(crate) fn extractor_of(name: &str) -> Option<OnnxExtractor> {
+    let (runtime, _) = runtime_and_model();
+    match Model::find(name, &home()) {
+        Ok(model) => Some(OnnxExtractor::open(runtime, &model).expect("an installed model loads")),
+        Err(error) => {
+            println!("left out: {error}");
+            None
+        }
+    }
+}
+
 /// A mono clip.
 pub(crate) fn clip(samples: Vec<i16>, rate: u32) -> Clip {
     Clip { pcm: samples.into(), sample_rate: NonZeroU32::new(rate).expect("a test names a real rate") }

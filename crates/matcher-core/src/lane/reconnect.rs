@@ -139,7 +139,8 @@ impl Lane {
 
     /// When the words that names rest on are to be heard again. A name that was brought along begins its rhythm here.
     pub(crate) fn poll_grounds(&mut self, now: Monotonic) -> Option<Vec<Arc<str>>> {
-        if !self.voices.values().any(|record| record.ground.is_some()) {
+        // Without a word nothing rests on one: most lanes never ask, and this is asked after every event.
+        if self.donors.is_empty() || !self.voices.values().any(|record| record.ground.is_some()) {
             self.grounds_due = None;
             return None;
         }

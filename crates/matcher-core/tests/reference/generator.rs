@@ -3,7 +3,7 @@
 
 use matcher_core::receipt::Reach;
 
-use super::moves::{About, Asked, Kept, Move, Said, Says};
+use super::moves::{About, Asked, Kept, Move, Reserved, Said, Says};
 use super::words::{CONVERSATIONS, GALLERIES, Name, OWNER, OWNER_ANEW, SCOPES, SEGMENTS, SOUNDS, SPEAKERS, Sound};
 
 /// `SplitMix64`: every seed is as good as every other.
@@ -31,7 +31,10 @@ impl Random {
     }
 }
 
-/// The least and the most moves of a sequence.
+/// The newest of whatever it is.
+const LAST: usize = usize::MAX;
+
+/// The least and the most moves of a sequence, but for a plot that begins at its end.
 const MOVES: std::ops::Range<usize> = 12..36;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +43,8 @@ enum Kind {
     Offer,
     OfferLate,
     Turn,
-    Denied,
+    Dispatch,
+    Reserve,
     Answer,
     Unread,
     Fail,
@@ -59,12 +63,13 @@ enum Kind {
 }
 
 /// How often each kind comes, when the mood allows it.
-const WEIGHTS: [(Kind, usize); 20] = [
+const WEIGHTS: [(Kind, usize); 21] = [
     (Kind::Hear, 30),
     (Kind::Offer, 6),
     (Kind::OfferLate, 1),
     (Kind::Turn, 5),
-    (Kind::Denied, 1),
+    (Kind::Dispatch, 2),
+    (Kind::Reserve, 3),
     (Kind::Answer, 8),
     (Kind::Unread, 2),
     (Kind::Fail, 1),
@@ -90,13 +95,23 @@ struct Mood {
     sounds: Vec<Sound>,
     people: Vec<usize>,
     kinds: Vec<Kind>,
+    /// Of so many moves one begins a plot.
+    plots: usize,
 }
 
 /// The moves of a seed.
 pub(crate) fn moves(seed: u64) -> Vec<Move> {
     let mut mood = Mood::of(Random(seed));
     let count = MOVES.start + mood.random.below(MOVES.len());
-    (0..count).map(|_| mood.next()).collect()
+    let mut moves = Vec::new();
+    while moves.len() < count {
+        if mood.random.one_in(mood.plots) {
+            mood.plot(&mut moves);
+        } else {
+            moves.push(mood.next());
+        }
+    }
+    moves
 }
 
 impl Mood {
@@ -110,7 +125,104 @@ impl Mood {
         let sounds = (0..2 + random.below(3)).map(|_| random.of(&SOUNDS)).chain([OWNER]).collect();
         let people = (0..2).map(|_| random.below(GALLERIES.len())).chain([0]).collect();
         let (lanes, speakers, scopes) = (1 + random.below(4) / 3, 2 + random.below(3), random.of(&[1, 2, 2, 3]));
-        Self { random, lanes, speakers, scopes, sounds, people, kinds }
+        let plots = random.of(&[4, 8, 8, 100]);
+        Self { random, lanes, speakers, scopes, sounds, people, kinds, plots }
+    }
+
+    /// A few moves that lead where chance alone seldom gets, with other things happening between them.
+    fn plot(&mut self, moves: &mut Vec<Move>) {
+        let lane = self.random.below(self.lanes);
+        match self.random.below(8) {
+            0 => self.plot_a_silence(lane, moves),
+            1..5 => self.plot_a_rollover(lane, moves),
+            _ => self.plot_a_reconnect(lane, moves),
+        }
+    }
+
+    /// A voice has its name, people say something of one of its segments, and then the name does not hold any more.
+    fn plot_a_silence(&mut self, lane: usize, moves: &mut Vec<Move>) {
+        let said = Said { scope: None, half_seconds: 10, ..self.said(lane) };
+        moves.push(Move::Hear(said, OWNER));
+        let about = About::Segment(self.random.of(&SEGMENTS), Reach::Voice);
+        let edits = vec![((said.speaker, self.scope()), about, self.says())];
+        moves.push(Move::Correct { conversation: self.conversation(), edits, is_told: true });
+        self.between(moves);
+        moves.push(match self.random.below(3) {
+            0 => Move::People { lane, people: self.random.below(GALLERIES.len()) },
+            1 => Move::Hear(Said { speaker: self.speaker(), ..said }, self.sound()),
+            _ => {
+                let edits = vec![(self.voice(), self.about(), Says::Owner)];
+                Move::Correct { conversation: self.conversation(), edits, is_told: true }
+            }
+        });
+    }
+
+    fn between(&mut self, moves: &mut Vec<Move>) {
+        for _ in 0..self.random.of(&[0, 0, 1, 1, 2, 3]) {
+            moves.push(self.next());
+        }
+    }
+
+    /// The owner speaks, the conversation rolls over, and its word comes.
+    fn plot_a_rollover(&mut self, lane: usize, moves: &mut Vec<Move>) {
+        let said = Said { scope: None, half_seconds: 10, ..self.said(lane) };
+        if self.random.one_in(2) {
+            moves.push(Move::Hear(Said { speaker: self.speaker(), ..said }, self.sound()));
+        }
+        let sound = if self.random.one_in(3) { self.sound() } else { OWNER };
+        moves.push(Move::Hear(said, sound));
+        self.between(moves);
+        moves.push(Move::RollOver { lane, to: self.random.below(CONVERSATIONS) });
+        match self.random.below(8) {
+            0 => moves.push(Move::People { lane, people: self.random.below(GALLERIES.len()) }),
+            1 => {
+                moves.push(Move::Provider { lane, scope: self.scope() });
+                moves.push(Move::Offer(self.said(lane)));
+            }
+            2 => moves.extend([Move::Offer(Said { half_seconds: 10, ..said }), Move::Turn { lane }]),
+            _ => self.between(moves),
+        }
+        moves.push(Move::Bring { moving: LAST, answer: self.answer() });
+        if self.random.one_in(4) {
+            moves.push(Move::Answer { query: LAST, sound: self.sound() });
+        }
+    }
+
+    /// A socket comes with a hint, and the owner speaks for a short time.
+    fn plot_a_reconnect(&mut self, lane: usize, moves: &mut Vec<Move>) {
+        let device = self.kept();
+        let of = if let Kept::Owner { of, .. } = device { of } else { 0 };
+        moves.push(match self.random.below(3) {
+            0 => Move::Resume { lane, device },
+            1 => Move::Clear { lane, device },
+            _ => Move::Leave { lane, to: self.random.below(CONVERSATIONS), device },
+        });
+        let said = Said { scope: None, half_seconds: self.random.of(&[4, 5, 6]), ..self.said(lane) };
+        if self.random.one_in(3) {
+            moves.push(Move::Offer(said));
+            moves.push(Move::Turn { lane });
+            self.between(moves);
+            let unread = self.random.one_in(3);
+            let (query, sound) = (LAST, OWNER);
+            moves.push(if unread { Move::Unread { query, sound } } else { Move::Answer { query, sound } });
+        } else {
+            self.between(moves);
+            moves.push(Move::Hear(said, OWNER));
+        }
+        if self.random.one_in(6) {
+            moves.push(self.correct());
+            moves.push(Move::Word { lane, of, answer: Asked::Answers });
+            moves.push(Move::Word { lane, of, answer: Asked::AnsweredBefore });
+        }
+        if self.random.one_in(3) {
+            if self.random.one_in(3) {
+                moves.push(Move::RollOver { lane, to: self.random.below(CONVERSATIONS) });
+                moves.push(self.correct());
+                moves.push(Move::Bring { moving: LAST, answer: Asked::Answers });
+            } else {
+                self.plot_a_rollover(lane, moves);
+            }
+        }
     }
 
     fn next(&mut self) -> Move {
@@ -120,7 +232,8 @@ impl Mood {
             Kind::Offer => Move::Offer(self.said(lane)),
             Kind::OfferLate => Move::OfferLate(self.said(lane)),
             Kind::Turn => Move::Turn { lane },
-            Kind::Denied => Move::Denied { lane, is_lost: self.random.one_in(2) },
+            Kind::Dispatch => Move::Dispatch { lane },
+            Kind::Reserve => Move::Reserve { dispatch: self.random.below(4), answer: self.reserved() },
             Kind::Answer => Move::Answer { query: self.random.below(16), sound: self.sound() },
             Kind::Unread => Move::Unread { query: self.random.below(16), sound: self.sound() },
             Kind::Fail => Move::Fail { query: self.random.below(16) },
@@ -162,7 +275,11 @@ impl Mood {
     }
 
     fn answer(&mut self) -> Asked {
-        if self.random.one_in(8) { Asked::IsSilent } else { Asked::Answers }
+        self.random.of(&[Asked::IsSilent, Asked::AnsweredBefore, Asked::Answers, Asked::Answers, Asked::Answers])
+    }
+
+    fn reserved(&mut self) -> Reserved {
+        self.random.of(&[Reserved::Yes, Reserved::Yes, Reserved::No, Reserved::Lost])
     }
 
     fn said(&mut self, lane: usize) -> Said {

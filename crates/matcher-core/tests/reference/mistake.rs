@@ -9,6 +9,8 @@ pub(crate) enum Mistake {
     StaleSpeechCounts,
     /// What people decided is replaced by what they decided before.
     OlderReceiptHolds,
+    /// What another conversation said counts after it said something newer.
+    OldWordHolds,
     /// A name wins against a rejection of the same moment.
     TiesFavourTheName,
     /// What is said of one segment alone speaks for its voice.
@@ -72,10 +74,11 @@ pub(crate) enum Mistake {
 }
 
 impl Mistake {
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::StaleAnswerCounts,
         Self::StaleSpeechCounts,
         Self::OlderReceiptHolds,
+        Self::OldWordHolds,
         Self::TiesFavourTheName,
         Self::SegmentAloneSpeaks,
         Self::SegmentAloneIsCarried,

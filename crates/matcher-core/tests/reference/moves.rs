@@ -1,5 +1,5 @@
-//! What can happen, readable when it is printed. Lanes and queries that are not there are taken modulo those that are, so
-//! that any part of a sequence is a sequence.
+//! What can happen, readable when it is printed. Queries and rollovers that are not there are taken modulo those that are,
+//! and the largest number is the newest, so that any part of a sequence is a sequence.
 
 use matcher_core::receipt::Reach;
 
@@ -16,8 +16,10 @@ pub(crate) enum Move {
     OfferLate(Said),
     /// A query starts, if one can.
     Turn { lane: usize },
-    /// A query would start, and nothing is reserved, or its socket is gone.
-    Denied { lane: usize, is_lost: bool },
+    /// A query would start: its socket is asked to reserve.
+    Dispatch { lane: usize },
+    /// A socket answers whether it reserved.
+    Reserve { dispatch: usize, answer: Reserved },
     /// An open query, of whatever generation, is answered, after what people decided is read.
     Answer { query: usize, sound: Sound },
     /// ... and it cannot be read.
@@ -48,6 +50,15 @@ pub(crate) enum Move {
     Provider { lane: usize, scope: &'static str },
     /// Time goes by.
     Pass { seconds: u64 },
+}
+
+/// What a socket answers to a dispatch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Reserved {
+    Yes,
+    No,
+    /// The question never reached it.
+    Lost,
 }
 
 /// Speech by one voice.
@@ -86,6 +97,8 @@ pub(crate) enum Says {
 pub(crate) enum Asked {
     Answers,
     IsSilent,
+    /// An answer arrives that was given one edit ago, before any deletion.
+    AnsweredBefore,
 }
 
 /// What a socket finds of its device's owner.

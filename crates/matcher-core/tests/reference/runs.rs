@@ -33,13 +33,18 @@ fn run(moves: &[Move], mistake: Option<Mistake>) -> Result<Tally, Difference> {
     })
 }
 
+/// Whether these moves show a difference, and with a planted mistake one that is not there without it.
+fn shows(moves: &[Move], mistake: Option<Mistake>) -> bool {
+    run(moves, mistake).is_err() && (mistake.is_none() || run(moves, None).is_ok())
+}
+
 /// Plays one sequence for each seed, a part of them on each core.
 pub(crate) fn play(seeds: Range<u64>) -> Result<Tally, String> {
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64;
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let is_over = AtomicBool::new(false);
-    let part = |core: u64| {
+    let part = |core: usize| {
         let mut sum = Tally::new();
-        for seed in seeds.clone().skip(usize::try_from(core).unwrap_or(0)).step_by(cores as usize) {
+        for seed in seeds.clone().skip(core).step_by(cores) {
             if is_over.load(Ordering::Relaxed) {
                 break;
             }
@@ -69,7 +74,7 @@ pub(crate) fn play(seeds: Range<u64>) -> Result<Tally, String> {
 pub(crate) fn find(mistake: Mistake, seeds: Range<u64>) -> Option<Found> {
     for (played, seed) in (1..).zip(seeds) {
         let moves = generator::moves(seed);
-        if run(&moves, Some(mistake)).is_err() {
+        if shows(&moves, Some(mistake)) {
             let shortest = shrink(moves, Some(mistake));
             return Some(Found { sequences: played, what: format!("seed {seed}, {} moves", shortest.len()) });
         }
@@ -108,7 +113,7 @@ fn shrink(mut moves: Vec<Move>, mistake: Option<Mistake>) -> Vec<Move> {
         while at < moves.len() {
             let mut fewer = moves.clone();
             fewer.drain(at..(at + many).min(moves.len()));
-            if run(&fewer, mistake).is_err() { moves = fewer } else { at += many }
+            if shows(&fewer, mistake) { moves = fewer } else { at += many }
         }
         if many > 1 || moves.len() == before {
             many /= 2;

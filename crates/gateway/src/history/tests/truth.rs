@@ -55,7 +55,7 @@ fn the_newest_decision_that_speaks_for_a_segment_is_its_truth() {
     let ben = ("not_user", Some("ben"), Source::Automatic, None);
     let anna = |generation, only| ("user", Some("anna"), Source::Manual, Some((generation, only)));
     let nobody = |generation, only| ("no_match", None, Source::Manual, Some((generation, only)));
-    let (s1_alone, s1) = (of("s1", Reach::SegmentOnly), of("s1", Reach::Voice));
+    let (s1_alone, s1) = (|| of("s1", Reach::SegmentOnly), || of("s1", Reach::Voice));
     let wide = || Subject::Voice;
 
     check(&[], ben, ben, ben);
@@ -63,22 +63,25 @@ fn the_newest_decision_that_speaks_for_a_segment_is_its_truth() {
     check(&[(1, wide(), Ruling::IsNobody)], nobody(1, false), nobody(1, false), nobody(1, false));
     check(&[(1, wide(), not_me())], nobody(1, false), nobody(1, false), nobody(1, false));
     // A segment's entry is for itself, and what the voice said stays with the others.
-    check(&[(1, s1_alone.clone(), is("anna"))], anna(1, true), ben, ben);
-    check(&[(1, s1.clone(), is("anna"))], anna(1, false), ben, ben);
-    check(&[(1, s1_alone.clone(), not_me())], nobody(1, true), ben, ben);
+    check(&[(1, s1_alone(), is("anna"))], anna(1, true), ben, ben);
+    check(&[(1, s1(), is("anna"))], anna(1, false), ben, ben);
+    check(&[(1, s1_alone(), not_me())], nobody(1, true), ben, ben);
     // A rejection that speaks for the voice clears every segment.
-    check(&[(1, s1.clone(), not_me())], nobody(1, false), nobody(1, false), nobody(1, false));
+    check(&[(1, s1(), not_me())], nobody(1, false), nobody(1, false), nobody(1, false));
     check(
-        &[(1, of("s2", Reach::SegmentOnly), is("anna")), (1, s1.clone(), not_me())],
+        &[(1, of("s2", Reach::SegmentOnly), is("anna")), (1, s1(), not_me())],
         nobody(2, false),
         nobody(2, false),
         nobody(2, false),
     );
     // The newest wins, whichever way round.
-    check(&[(1, wide(), is("anna")), (1, s1_alone.clone(), not_me())], nobody(2, true), anna(1, false), anna(1, false));
-    check(&[(1, s1_alone, not_me()), (1, wide(), is("anna"))], anna(2, false), anna(2, false), anna(2, false));
-    check(&[(1, wide(), not_me()), (1, s1.clone(), is("anna"))], anna(2, false), nobody(1, false), nobody(1, false));
-    check(&[(1, wide(), is("anna")), (1, s1, not_me())], nobody(2, false), nobody(2, false), nobody(2, false));
+    check(&[(1, wide(), is("anna")), (1, s1_alone(), not_me())], nobody(2, true), anna(1, false), anna(1, false));
+    check(&[(1, s1_alone(), not_me()), (1, wide(), is("anna"))], anna(2, false), anna(2, false), anna(2, false));
+    check(&[(1, wide(), not_me()), (1, s1(), is("anna"))], anna(2, false), nobody(1, false), nobody(1, false));
+    check(&[(1, wide(), is("anna")), (1, s1(), not_me())], nobody(2, false), nobody(2, false), nobody(2, false));
+    let rejected = |subject: Subject| [(1, wide(), not_me()), (1, subject, not_me())];
+    check(&rejected(s1_alone()), nobody(2, true), nobody(1, false), nobody(1, false));
+    check(&rejected(s1()), nobody(2, false), nobody(2, false), nobody(2, false));
     // Another voice's decision is another voice's.
     check(&[(2, wide(), not_me())], ben, ben, ben);
 }

@@ -45,6 +45,8 @@ pub(in crate::live) struct Departure {
 /// The lane is here.
 #[derive(Debug, Default)]
 pub(in crate::live) struct Joined {
+    /// Numbers that people decided about: no new label gets one of them.
+    pub(in crate::live) decided: Vec<Speaker>,
     /// Attempts of carried voices, which go on.
     pub(in crate::live) attempts: Vec<(Speaker, u32)>,
 }
@@ -110,7 +112,7 @@ impl Handler<Join> for Conversation {
         self.lanes.insert(lane, link);
         self.settle_down(ctx);
         if grounds.is_empty() && departure.is_none() {
-            return Box::pin(actix::fut::ready(Ok(Joined::default())));
+            return Box::pin(actix::fut::ready(Ok(self.joined(Vec::new()))));
         }
         self.arrive(Arrival { lane, generation, grounds, departure }, HEARINGS)
     }
@@ -145,16 +147,23 @@ impl Conversation {
         if let Err(error) = &word {
             tracing::warn!(%error, "what people decided cannot be read; nothing is carried by evidence");
         }
-        let mut joined = Joined::default();
+        let mut going_on = Vec::new();
         self.step(ctx, |core, _, out| {
             let donors = word.map(|word| word.apply(lane, core, out)).unwrap_or_default();
             if let Some(Departure { conversation, scope, memory, attempts }) = departure {
                 let donor = donors.get(conversation.as_str()).cloned().unwrap_or(Donor::Unavailable);
                 let carry = Carry { generation, scope, memory, attempts, donor };
-                joined.attempts = core.handle_carried(lane, carry, out);
+                going_on = core.handle_carried(lane, carry, out);
             }
         });
-        joined
+        self.joined(going_on)
+    }
+
+    fn joined(&self, attempts: Vec<(Speaker, u32)>) -> Joined {
+        let receipt = self.scheduler.receipt();
+        let of_segments = receipt.segments().map(|(_, held)| held.voice.speaker);
+        let decided = receipt.voices().map(|(voice, _)| voice.speaker).chain(of_segments).collect();
+        Joined { decided, attempts }
     }
 }
 

@@ -124,17 +124,21 @@ impl Handler<Offers> for Conversation {
     fn handle(&mut self, Offers { lane, batch }: Offers, ctx: &mut Self::Context) {
         let voices_max = self.service.settings.limits.voices_max.get();
         let now = self.now();
+        let mut news = std::collections::BTreeSet::new();
         if let Some(link) = self.lanes.get_mut(&lane) {
             self.service.history.push(&self.key.conversation, link.page_of(&batch.offers));
             for offer in &batch.offers {
                 if link.received.len() < voices_max || link.received.contains_key(&offer.speaker) {
-                    link.received.insert(offer.speaker, now);
+                    if link.received.insert(offer.speaker, now).is_none() {
+                        news.insert(offer.speaker);
+                    }
                     let voice = VoiceName { speaker: offer.speaker, scope: offer.scope.clone() };
                     link.segments.note(&offer.segment, voice);
                 }
             }
         }
         self.step(ctx, |core, now, out| core.handle_batch(lane, batch, now, out));
+        self.record_speakers(lane, news);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is kept of a conversation for the time after it: its segments as they come, its voices as they change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use matcher_core::{Event, Explanation, LaneId, Offer, Origin, Span, Speaker};
 
@@ -10,18 +10,18 @@ use crate::store::{Page, SegmentRecord, VoiceRecord};
 impl Conversation {
     /// The voices that changed, as they are now.
     pub(super) fn record(&self, events: &[Event]) {
-        let mut changed: BTreeMap<LaneId, Vec<Speaker>> = BTreeMap::new();
+        let mut changed: BTreeMap<LaneId, BTreeSet<Speaker>> = BTreeMap::new();
         for event in events {
             if let Event::Published { lane, state, .. } = event {
-                changed.entry(*lane).or_default().push(state.speaker);
+                changed.entry(*lane).or_default().insert(state.speaker);
             }
         }
-        for (lane, mut speakers) in changed {
-            speakers.sort();
-            speakers.dedup();
-            let voices = speakers.into_iter().flat_map(|speaker| self.scheduler.explain(lane, speaker)).collect();
-            self.record_voices(lane, voices);
-        }
+        changed.into_iter().for_each(|(lane, speakers)| self.record_speakers(lane, speakers));
+    }
+
+    /// Some voices of a lane, as they are now.
+    pub(super) fn record_speakers(&self, lane: LaneId, speakers: BTreeSet<Speaker>) {
+        self.record_voices(lane, speakers.into_iter().flat_map(|speaker| self.scheduler.explain(lane, speaker)).collect());
     }
 
     /// All voices of a lane that is about to leave.

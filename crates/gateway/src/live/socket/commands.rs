@@ -418,6 +418,7 @@ async fn enter(service: Arc<Service>, socket: Addr<Socket>, entry: Entry, arriva
         Some(Ok((conversation, joined))) => {
             // Before anything can be reserved: the socket hears nothing until this is done.
             entry.lineage.ledger.carry(joined.attempts);
+            entry.lineage.names().reserve(joined.decided);
             Ok(Place { key: entry.key, conversation, generation: entry.generation, holder })
         }
         Some(Err(refused @ (JoinRefused::LanesMax | JoinRefused::AlreadyJoined))) => Err(Refused {

@@ -209,8 +209,10 @@ impl Live {
 
     /// A window across lost audio is offered in the parts that there are: the middle of the whole may be the gap.
     fn push_parts(&self, offer: Offer, offers: &mut Vec<Offer>) {
-        let parts: Vec<Span> = self.ring.timeline().held(offer.window).take(PARTS_MAX + 1).collect();
-        if parts.len() < 2 || parts.len() > PARTS_MAX {
+        let timeline = self.ring.timeline();
+        let parts: Vec<Span> = timeline.held(offer.window).take(PARTS_MAX + 1).collect();
+        let is_complete = offer.window.end() <= timeline.now();
+        if parts.is_empty() || parts.len() > PARTS_MAX || parts.len() == 1 && !is_complete {
             return offers.push(offer);
         }
         offers.extend(parts.into_iter().map(|window| Offer { window, speech: window.samples(), ..offer.clone() }));

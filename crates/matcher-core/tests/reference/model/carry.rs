@@ -69,7 +69,9 @@ impl Lane {
         if self.rules.errs(Mistake::ResumeForgets) {
             return;
         }
-        self.rules.saw(Rule::Resumed);
+        if !memory.voices.is_empty() {
+            self.rules.saw(Rule::Resumed);
+        }
         self.words = memory.words;
         for voice in memory.voices {
             let at = self.find_or_add(voice.name);
@@ -246,7 +248,6 @@ impl Lane {
             CarryReason::DonorIneligible => Rule::DonorIneligible,
             CarryReason::ScopeChanged => Rule::ScopeChanged,
             CarryReason::ManualOverride => Rule::ManualOverride,
-            CarryReason::NoEvidence => Rule::NoEvidence,
             CarryReason::StaleGeneration => Rule::StaleGeneration,
             CarryReason::ProfileUnavailable => Rule::ProfileUnavailable,
             CarryReason::ProfileChanged => Rule::ProfileChanged,
@@ -255,7 +256,9 @@ impl Lane {
             CarryReason::OwnerContended => Rule::OwnerContended,
             CarryReason::DonorAuthority => Rule::CarryDonorAuthority,
             CarryReason::VoiceprintRejected => Rule::VoiceprintRejected,
-            CarryReason::VoiceCapacity => unreachable!("these lanes have few voices"),
+            CarryReason::NoEvidence | CarryReason::VoiceCapacity => {
+                unreachable!("a name has evidence, and voices are few")
+            }
         });
     }
 }

@@ -162,13 +162,12 @@ impl Lane {
         let at = self.find_or_add(message.voice);
         self.voices[at].segment = Some(message.segment);
         self.voices[at].observed = Some(message.now);
-        if self.voices[at].told.is_none() && self.voices[at].is.is_some() {
-            self.rules.saw(Rule::ToldWhenFirstHeard);
-        }
-        self.rule(at);
         let mut out = Vec::new();
+        let is_news = self.voices[at].told.is_none() && self.voices[at].is.is_some();
+        self.rule(at);
         self.tell(at, &mut out);
-        if !super::quirk("late suggestion") {
+        if is_news {
+            self.rules.saw(Rule::ToldWhenFirstHeard);
             self.suggest(at, &mut out);
         }
         out
@@ -201,11 +200,14 @@ impl Lane {
         (out, contended.into_iter().filter(is_free).collect())
     }
 
-    /// What evidence makes of a voice that is judged, that people did not decide about, and that does not only compete.
+    /// What evidence makes of a voice that is judged and that does not only compete. One of whose segments people said
+    /// something gets no name from its evidence; it can lose the one that it has from there.
     fn weigh(&mut self, at: usize, is_contended: bool) {
         let voice = &self.voices[at];
         let Some(decision) = self.decision(at) else { return };
-        if self.ruled(voice.name) != Ruled::Free {
+        let ruled = self.ruled(voice.name);
+        let can_lose = ruled == Ruled::Silenced && self.has_name_from_evidence(voice);
+        if ruled != Ruled::Free && !can_lose {
             return;
         }
         if !self.speaks(voice) && voice.identity().is_none() {
@@ -226,7 +228,22 @@ impl Lane {
             None => (Status::NoMatch, Rule::NoMatch),
         };
         self.rules.saw(rule);
-        self.voices[at].is = Some((status, identity));
+        let known = voice.identity();
+        let is_kept = can_lose && known.map(|known| known.person) == identity.map(|identity| identity.person);
+        if can_lose && !is_kept {
+            self.rules.saw(Rule::SilencedLosesItsName);
+        }
+        if !is_kept {
+            self.voices[at].is = Some((status, identity.filter(|_| !can_lose)));
+        }
+    }
+
+    fn has_name_from_evidence(&self, voice: &Voice) -> bool {
+        voice.identity().is_some_and(|identity| match identity.origin {
+            Origin::Automatic => true,
+            Origin::Carried => voice.heard == Heard::Before,
+            Origin::Manual => false,
+        })
     }
 
     /// What people decided about a voice holds, whatever its evidence says.

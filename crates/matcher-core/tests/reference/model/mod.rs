@@ -43,6 +43,10 @@ impl Rules {
         self.mistake == Some(mistake)
     }
 
+    pub(crate) const fn is_wrong(&self) -> bool {
+        self.mistake.is_some()
+    }
+
     pub(crate) fn saw(&self, rule: Rule) {
         self.tally.borrow_mut().saw(rule);
     }
@@ -50,11 +54,6 @@ impl Rules {
     pub(crate) fn tally(&self) -> Tally {
         self.tally.borrow().clone()
     }
-}
-
-/// Where the core is known to differ.
-pub(crate) fn quirk(name: &str) -> bool {
-    ["late suggestion", "decided voices are asked"].contains(&name)
 }
 
 /// What another conversation answers of itself.

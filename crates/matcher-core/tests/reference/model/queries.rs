@@ -203,20 +203,21 @@ impl Lane {
         out
     }
 
-    /// Another conversation's word. That it does not answer changes nothing.
+    /// Another conversation's word. That it does not answer changes nothing, and neither does an answer that took so long
+    /// that a newer one is known; what was deleted stays deleted.
     pub(crate) fn word(&mut self, of: usize, word: Word) -> Vec<Told> {
-        let is_known = self.words.get(&of) == Some(&word);
-        if is_known || word == Word::Unavailable && self.words.contains_key(&of) {
+        if self.words.get(&of).is_some_and(|known| !is_news(known, &word) && !self.rules.errs(Mistake::OldWordHolds)) {
+            if self.words.get(&of) != Some(&word) && word != Word::Unavailable {
+                self.rules.saw(Rule::OldWord);
+            }
             return Vec::new();
         }
         let owners = |lane: &Self| lane.voices.iter().filter(|voice| voice.status() == Some(Status::User)).count();
         let before = owners(self);
         self.words.insert(of, word);
         let out = self.publish().0;
-        match owners(self) {
-            after if after < before => self.rules.saw(Rule::NameLostWithItsWord),
-            after if after > before => self.rules.saw(Rule::NameCameWithAWord),
-            _ => {}
+        if owners(self) < before {
+            self.rules.saw(Rule::NameLostWithItsWord);
         }
         out
     }
@@ -244,6 +245,15 @@ impl Lane {
         donors.sort_unstable();
         donors.dedup();
         donors
+    }
+}
+
+fn is_news(known: &Word, word: &Word) -> bool {
+    match (known, word) {
+        (Word::Unavailable, word) => *word != Word::Unavailable,
+        (Word::Read(known), Word::Read(word)) => word.generation > known.generation,
+        (Word::Read(_), Word::Deleted) => true,
+        (Word::Deleted, _) | (Word::Read(_), Word::Unavailable) => false,
     }
 }
 

@@ -1,12 +1,13 @@
 //! What each move does.
 
 use matcher_core::{
-    Batch, Dispatch, Event, ExitReason, LaneId, Offer, Refusal, RequestId, Sample, SegmentId, Span, Spans, Speaker,
+    Batch, Dispatch, Event, ExitReason, LaneId, Offer, Over, Refusal, RequestId, Sample, SegmentId, Span, Spans,
+    Speaker,
 };
 
 use super::{Difference, Open, World, embedding, gallery};
 use crate::reference::model::{Answer, Message, Query};
-use crate::reference::moves::{Asked, Move, Said};
+use crate::reference::moves::{Asked, Move, Reserved, Said};
 use crate::reference::words::{GALLERIES, Sound, lasting};
 
 /// The most audio of one query.
@@ -26,7 +27,8 @@ impl World {
             Move::Offer(said) => self.offer(said, 0),
             Move::OfferLate(said) => self.offer(said, 1),
             Move::Turn { lane } => self.turn(self.lanes[*lane].conversation).map(|_| ()),
-            Move::Denied { lane, is_lost } => self.denied(self.lanes[*lane].conversation, *is_lost),
+            Move::Dispatch { lane } => self.dispatch(self.lanes[*lane].conversation).map(|_| ()),
+            Move::Reserve { dispatch, answer } => self.reserve(*dispatch, *answer),
             Move::Answer { query, sound } => self.answer_open(*query, *sound, Authority::Read),
             Move::Unread { query, sound } => self.answer_open(*query, *sound, Authority::Unreadable),
             Move::Fail { query } => self.fail(*query),
@@ -90,38 +92,52 @@ impl World {
         Ok(())
     }
 
-    /// A query starts, if one can. It must ask for a voice that needs asking, and for as much as it needs.
+    /// A query starts, if one can.
     fn turn(&mut self, at: usize) -> Result<Option<Dispatch>, Difference> {
+        let dispatch = self.dispatch(at)?;
+        if dispatch.is_some() {
+            self.reserve(usize::MAX, Reserved::Yes)?;
+        }
+        Ok(dispatch)
+    }
+
+    /// A socket is asked for a query, of a voice that needs it and for as much as it needs.
+    fn dispatch(&mut self, at: usize) -> Result<Option<Dispatch>, Difference> {
         let now = self.now();
         let Some(dispatch) = self.real[at].poll_dispatch(now) else { return Ok(None) };
         self.compare_dispatch(at, &dispatch)?;
+        self.dispatched.push((at, dispatch.clone()));
+        Ok(Some(dispatch))
+    }
+
+    fn reserve(&mut self, dispatch: usize, answer: Reserved) -> Result<(), Difference> {
+        let Some(dispatch) = Self::which(dispatch, self.dispatched.len()) else { return Ok(()) };
+        let (at, dispatch) = self.dispatched.remove(dispatch);
+        let mut out = Vec::new();
+        match answer {
+            Reserved::Yes => self.reserved(at, &dispatch, &mut out),
+            Reserved::No => self.real[at].handle_refused(dispatch.request, Refusal::Exit(ExitReason::NoPcm), &mut out),
+            Reserved::Lost => self.real[at].handle_undelivered(dispatch.request, &mut out),
+        }
+        self.compare(at, out, Vec::new())
+    }
+
+    fn reserved(&mut self, at: usize, dispatch: &Dispatch, out: &mut Vec<Event>) {
         let selection = first(&dispatch.fresh, QUERY_MAX);
         let half_seconds = selection.samples();
-        let reserved = self.real[at].handle_reserved(dispatch.request, &selection, half_seconds);
-        reserved.expect("nothing happened between dispatch and reservation");
+        if self.real[at].handle_reserved(dispatch.request, &selection, half_seconds) == Err(Over) {
+            return self.real[at].handle_failed(dispatch.request, out); // Its lane left meanwhile.
+        }
         let voice = (dispatch.speaker.0, lasting(dispatch.scope.as_str()));
         let (lane, generation) = (dispatch.lane.0, dispatch.generation.0);
         self.model.started(at, dispatch.request.0, Query { lane, generation, voice, half_seconds });
         let lane = self.side(dispatch.lane);
         *self.lanes[lane].attempts.entry(dispatch.speaker).or_default() += 1;
         self.open.push(Open { conversation: at, request: dispatch.request, lane });
-        Ok(Some(dispatch))
-    }
-
-    fn denied(&mut self, at: usize, is_lost: bool) -> Result<(), Difference> {
-        let now = self.now();
-        let Some(dispatch) = self.real[at].poll_dispatch(now) else { return Ok(()) };
-        let mut out = Vec::new();
-        if is_lost {
-            self.real[at].handle_undelivered(dispatch.request, &mut out);
-        } else {
-            self.real[at].handle_refused(dispatch.request, Refusal::Exit(ExitReason::NoPcm), &mut out);
-        }
-        self.compare(at, out, Vec::new())
     }
 
     fn answer_open(&mut self, query: usize, sound: Sound, authority: Authority) -> Result<(), Difference> {
-        let Some(query) = query.checked_rem(self.open.len()) else { return Ok(()) };
+        let Some(query) = Self::which(query, self.open.len()) else { return Ok(()) };
         let Open { conversation: at, request, lane } = self.open.remove(query);
         let is_authorised = authority == Authority::Read;
         if is_authorised {
@@ -138,7 +154,7 @@ impl World {
     }
 
     fn fail(&mut self, query: usize) -> Result<(), Difference> {
-        let Some(query) = query.checked_rem(self.open.len()) else { return Ok(()) };
+        let Some(query) = Self::which(query, self.open.len()) else { return Ok(()) };
         let Open { conversation: at, request, .. } = self.open.remove(query);
         let mut out = Vec::new();
         self.real[at].handle_failed(request, &mut out);
@@ -188,7 +204,8 @@ impl World {
     }
 
     pub(super) fn is_open(&self, at: usize, request: RequestId) -> bool {
-        self.open.iter().any(|open| (open.conversation, open.request) == (at, request))
+        let is_dispatched = self.dispatched.iter().any(|(of, dispatch)| (*of, dispatch.request) == (at, request));
+        is_dispatched || self.open.iter().any(|open| (open.conversation, open.request) == (at, request))
     }
 }
 

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use matcher_core::{Dispatch, Event, Keepsake, Kept, LaneId, Monotonic, RequestId};
+use matcher_core::{Dispatch, Event, Keepsake, Kept, LaneId, Monotonic, Origin, RequestId};
 
 use super::decisions::number;
-use super::{Difference, World};
+use super::{Difference, Side, World};
 use crate::reference::model::keepsake;
 use crate::reference::model::receipt::Ruled;
 use crate::reference::words::{Face, Told, face, lasting, told};
@@ -82,9 +82,27 @@ impl World {
         for side in &self.lanes {
             let found: Vec<Face> = self.real[side.conversation].voices(LaneId(side.id)).iter().map(face).collect();
             let expected = self.model.faces(side.conversation, side.id);
+            self.check_evidence(side, &found)?;
             if found != expected {
                 let lane = side.id;
                 return Err(format!("voices of lane {lane}.\n  core:{}\n  model:{}", lines(&found), lines(&expected)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Evidence names nobody who is not enrolled, and no owner once people said who it is.
+    fn check_evidence(&self, side: &Side, faces: &[Face]) -> Result<(), Difference> {
+        let is_reserved = self.real[side.conversation].receipt().is_owner_reserved();
+        for face in faces {
+            let Some(identity) = face.identity.filter(|identity| identity.origin == Origin::Automatic) else {
+                continue;
+            };
+            if side.people.iter().all(|person| person.id != identity.person) {
+                return Err(format!("evidence names somebody who is not enrolled: {face:?}"));
+            }
+            if is_reserved && identity.person == "user" {
+                return Err(format!("evidence says owner, and people said who it is: {face:?}"));
             }
         }
         Ok(())
@@ -122,7 +140,7 @@ impl World {
             let found = (dispatch.needed, dispatch.evidence);
             return Err(format!("{name:?} needs and has: the core says {found:?}, the model {:?}", (needed, evidence)));
         }
-        if lane.ruled(name) != Ruled::Free && !crate::reference::model::quirk("decided voices are asked") {
+        if lane.ruled(name) != Ruled::Free {
             return Err(format!("a query of {name:?}, about whom people decided: {:?}", lane.ruled(name)));
         }
         if let Some(identity) = state.identity() {

@@ -85,6 +85,11 @@ impl World {
         let stored = &self.store[of];
         match answer {
             Asked::IsSilent => (Donor::Unavailable, Word::Unavailable),
+            Asked::AnsweredBefore => {
+                let version = stored.versions.len().saturating_sub(2);
+                let model = stored.model.at(version as u64);
+                (Donor::Read(Arc::new(stored.versions[version].clone())), Word::Read(model))
+            }
             Asked::Answers if stored.is_deleted => (Donor::Deleted, Word::Deleted),
             Asked::Answers => {
                 let newest = stored.versions.last().expect("there is a first receipt");
@@ -101,7 +106,7 @@ impl World {
         let stored = &mut self.store[to];
         let mut next = stored.versions.last().expect("there is a first receipt").clone();
         next.carry(&portable).expect("a receipt has room");
-        if next.generation() as usize == stored.versions.len() {
+        if next.generation() == stored.versions.len() as u64 {
             stored.versions.push(next);
         }
         stored.model.carry(&names, &self.rules);
@@ -109,8 +114,11 @@ impl World {
         self.deliver(to)
     }
 
-    /// Both receipts say the same of everything.
+    /// Both receipts say the same of everything. A planted mistake must be found by what it leads to.
     fn compare_receipts(&self, at: usize) -> Result<(), Difference> {
+        if self.rules.is_wrong() {
+            return Ok(());
+        }
         let real = self.store[at].versions.last().expect("there is a first receipt");
         let (model, rules) = (&self.store[at].model, &self.rules);
         differ("the receipt's generation", &real.generation(), &model.generation)?;

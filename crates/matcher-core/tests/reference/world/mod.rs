@@ -16,8 +16,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use matcher_core::{
-    Embedding, Gallery, Generation, Join, LaneId, Limits, Monotonic, PersonId, Policy, Print, Rate, Receipt, RequestId,
-    Role, Scheduler, Scope, Speaker, Suggestions,
+    Dispatch, Embedding, Gallery, Generation, Join, LaneId, Limits, Monotonic, PersonId, Policy, Print, Rate, Receipt,
+    RequestId, Role, Scheduler, Scope, Speaker, Suggestions,
 };
 
 use self::moving::Moving;
@@ -64,6 +64,8 @@ pub(crate) struct World {
     rules: Rc<Rules>,
     store: Vec<Stored>,
     lanes: Vec<Side>,
+    /// Conversations, and what their sockets were asked and did not answer yet.
+    dispatched: Vec<(usize, Dispatch)>,
     open: Vec<Open>,
     moving: Vec<Moving>,
     /// Conversation, lane, and the conversations whose words it wants to hear again.
@@ -115,8 +117,18 @@ impl World {
         };
         let store = (0..CONVERSATIONS).map(|_| empty()).collect();
         let model = Model::new(rules);
-        let (lanes, open, moving, words_due) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut world = Self { seconds: 0, real, model, rules: rules.clone(), store, lanes, open, moving, words_due };
+        let mut world = Self {
+            seconds: 0,
+            real,
+            model,
+            rules: rules.clone(),
+            store,
+            lanes: Vec::new(),
+            dispatched: Vec::new(),
+            open: Vec::new(),
+            moving: Vec::new(),
+            words_due: Vec::new(),
+        };
         (0..LANES as u64).for_each(|id| world.enter(id));
         world
     }
@@ -128,6 +140,11 @@ impl World {
         self.model.joined(0, id, 1, people);
         let (scope, attempts) = (SCOPES[0], BTreeMap::new());
         self.lanes.push(Side { id, conversation: 0, generation: 1, scope, people, audio: 0, attempts });
+    }
+
+    /// Which of so many is meant; the largest number is the newest.
+    fn which(number: usize, of: usize) -> Option<usize> {
+        if number == usize::MAX { of.checked_sub(1) } else { number.checked_rem(of) }
     }
 
     fn now(&self) -> Monotonic {

@@ -68,7 +68,7 @@ impl World {
 
     /// The word of the conversation before arrives: names that people gave first, then those that evidence gave.
     pub(super) fn bring(&mut self, moving: usize, answer: Asked) -> Result<(), Difference> {
-        let Some(moving) = moving.checked_rem(self.moving.len()) else { return Ok(()) };
+        let Some(moving) = Self::which(moving, self.moving.len()) else { return Ok(()) };
         let Moving { lane, from, to, mut carry, scope, memory } = self.moving.remove(moving);
         let (donor, word) = self.answer_of(from, answer);
         if matches!(donor, matcher_core::Donor::Read(_)) {
@@ -85,7 +85,8 @@ impl World {
         let spent = self.real[to].handle_carried(LaneId(id), carry, &mut out);
         let (told, goes_on) = self.model.carried(to, id, model);
         self.compare(to, out, told)?;
-        let numbers: Vec<(u32, u32)> = spent.iter().map(|(speaker, spent)| (speaker.0, *spent)).collect();
+        let mut numbers: Vec<(u32, u32)> = spent.iter().map(|(speaker, spent)| (speaker.0, *spent)).collect();
+        numbers.sort_unstable();
         if numbers != goes_on {
             return Err(format!("attempts that go on: the core has {numbers:?}, the model {goes_on:?}"));
         }

@@ -1,0 +1,294 @@
+//! Whether turns at the pool are fair: `rollcall bench fairness`.
+//!
+//! Puts the very [`gpu_worker::turns::Turns`] that the service runs under loads in virtual time, beside the textbook's deficit
+//! round robin and first come, first served, which show what the numbers would be without it. One run takes a second or
+//! two and gives the same numbers on every machine. It prints nothing, and measures neither actors nor the model.
+
+mod discipline;
+mod pool;
+mod scenario;
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use discipline::Name;
+use pool::{Machine, Outcome, run};
+use scenario::{CONVERSATIONS, LONG, Load, Pace, SHORT};
+
+/// Of an hour; enough that a hundredth of the waits is ten of them or more.
+const CALM: Duration = Duration::from_secs(120);
+/// Conversations that always want more settle soon.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// What nine conversations that ask once a second wait, alone and beside a tenth that bursts out with a hundred queries
+/// every five seconds. Milliseconds from the moment when a query could start to its answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Waits {
+    /// How the nine ask.
+    pub load: &'static str,
+    /// Seconds of audio in each query of the burst; the nine's have two.
+    pub burst_clip_s: u64,
+    /// Who gives the turns.
+    pub discipline: Name,
+    /// Extraction threads.
+    pub workers: usize,
+    /// Queries for each that may be started while it runs another.
+    pub prefetch: usize,
+    /// Alone.
+    pub alone_ms: Percentiles,
+    /// Beside the tenth.
+    pub beside_ms: Percentiles,
+    /// p99 beside to p99 alone.
+    pub p99_ratio: f64,
+    /// Time of workers that stood idle while somebody waited.
+    pub idle_ms: f64,
+}
+
+/// Of one distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// The median.
+    pub p50: f64,
+    /// One in a hundred waits longer.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// How conversations that always want more share one worker.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shares {
+    /// Who wants what.
+    pub load: &'static str,
+    /// Who gives the turns.
+    pub discipline: Name,
+    /// Jain's index of audio by weight: 1 when all have the same, 1/n when one has everything.
+    pub jain: f64,
+    /// Seconds of audio of the one that had least by its weight, and of the one that had most.
+    pub least_s: f64,
+    /// As above.
+    pub most_s: f64,
+    /// Time of workers that stood idle while somebody waited.
+    pub idle_ms: f64,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FairnessReport {
+    /// Where the pseudo-random moments began.
+    pub seed: u64,
+    /// Bursts beside calm conversations.
+    pub waits: Vec<Waits>,
+    /// Equal demand, weights, lengths, comings and goings.
+    pub shares: Vec<Shares>,
+}
+
+/// Measures.
+#[must_use]
+pub fn measure(seed: u64) -> FairnessReport {
+    FairnessReport { seed, waits: all_waits(seed), shares: all_shares() }
+}
+
+fn all_waits(seed: u64) -> Vec<Waits> {
+    let paces = [("evenly", Pace::Even), ("at random", Pace::Random), ("together", Pace::Together)];
+    let mut rows = Vec::new();
+    for pace in paces {
+        for workers in [1, 2] {
+            for discipline in Name::ALL {
+                rows.push(waits(discipline, Machine { workers, prefetch: 0 }, pace, (SHORT, seed)));
+            }
+        }
+        rows.push(waits(Name::Accounts, Machine { workers: 1, prefetch: 1 }, pace, (SHORT, seed)));
+        rows.push(waits(Name::Accounts, Machine { workers: 1, prefetch: 0 }, pace, (LONG, seed)));
+    }
+    rows
+}
+
+fn waits(
+    discipline: Name,
+    machine: Machine,
+    (load, pace): (&'static str, Pace),
+    (clip, seed): (Duration, u64),
+) -> Waits {
+    let run = |clip| run(discipline, machine, scenario::burst(pace, clip, CALM, seed));
+    let (alone, beside) = (run(None), run(Some(clip)));
+    let (alone_ms, beside_ms) = (of_the_calm(&alone), of_the_calm(&beside));
+    Waits {
+        load,
+        burst_clip_s: clip.as_secs(),
+        discipline,
+        workers: machine.workers,
+        prefetch: machine.prefetch,
+        alone_ms,
+        beside_ms,
+        p99_ratio: beside_ms.p99 / alone_ms.p99,
+        idle_ms: millis(alone.idle + beside.idle),
+    }
+}
+
+fn of_the_calm(outcome: &Outcome) -> Percentiles {
+    let mut waits: Vec<Duration> = outcome.waits.range(1..).flat_map(|(_, waits)| waits).copied().collect();
+    waits.sort_unstable();
+    let at = |percent: usize| waits.get(waits.len() * percent / 100).or(waits.last()).copied().map_or(0.0, millis);
+    Percentiles { p50: at(50), p99: at(99), max: at(100) }
+}
+
+fn all_shares() -> Vec<Shares> {
+    let mixed: Vec<Duration> = (0..CONVERSATIONS).map(|key| if key % 2 == 0 { SHORT } else { LONG }).collect();
+    let loads: [(&str, &dyn Fn() -> Load); 4] = [
+        ("ten alike", &|| scenario::busy(&[SHORT; CONVERSATIONS], BUSY)),
+        ("weights 1, 2 and 4", &|| scenario::weighted(BUSY)),
+        ("clips of 2 s beside clips of 10 s", &|| scenario::busy(&mixed, BUSY)),
+        ("ten alike, others come and go", &|| scenario::comings_and_goings(BUSY)),
+    ];
+    let rows = |(name, load): (&'static str, &dyn Fn() -> Load)| Name::ALL.map(|to| shares(name, to, load()));
+    loads.into_iter().flat_map(rows).collect()
+}
+
+fn shares(name: &'static str, discipline: Name, load: Load) -> Shares {
+    let weights = load.weights.clone();
+    let outcome = run(discipline, Machine { workers: 1, prefetch: 0 }, load);
+    // Only those that are there all the time are to have the same.
+    let audio: Vec<f64> = (0..CONVERSATIONS)
+        .filter(|key| weights.is_empty() || *key < weights.len())
+        .map(|key| {
+            let audio = outcome.audio.get(&key).map_or(0.0, Duration::as_secs_f64);
+            audio / weights.get(key).map_or(1.0, |weight| f64::from(weight.get()))
+        })
+        .collect();
+    Shares {
+        load: name,
+        discipline,
+        jain: jain(&audio),
+        least_s: audio.iter().copied().fold(f64::INFINITY, f64::min),
+        most_s: audio.iter().copied().fold(0.0, f64::max),
+        idle_ms: millis(outcome.idle),
+    }
+}
+
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    // A handful of shares: their number is exact in an f64.
+    sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
+impl fmt::Display for FairnessReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "nine that ask once a second, beside one that bursts out with 100 queries every 5 s (seed {})",
+            self.seed
+        )?;
+        writeln!(
+            f,
+            "{:<10} {:>5} {:<10} {:>7} {:>8}  {:>15}  {:>23}  {:>5}  {:>7}",
+            "the nine",
+            "burst",
+            "turns by",
+            "workers",
+            "prefetch",
+            "alone p50 / p99",
+            "beside p50 / p99 / max",
+            "ratio",
+            "idle"
+        )?;
+        for row in &self.waits {
+            let alone = format!("{:.1} / {:.1}", row.alone_ms.p50, row.alone_ms.p99);
+            let beside = format!("{:.1} / {:.1} / {:.1}", row.beside_ms.p50, row.beside_ms.p99, row.beside_ms.max);
+            let (clip, idle) = (format!("{} s", row.burst_clip_s), format!("{:.1} ms", row.idle_ms));
+            writeln!(
+                f,
+                "{:<10} {clip:>5} {:<10} {:>7} {:>8}  {alone:>15}  {beside:>23}  {:>5.2}  {idle:>7}",
+                row.load,
+                row.discipline.as_str(),
+                row.workers,
+                row.prefetch,
+                row.p99_ratio
+            )?;
+        }
+        writeln!(f, "\nconversations that always want more, on one worker")?;
+        writeln!(f, "{:<34} {:<10} {:>6}  {:>17}  {:>7}", "load", "turns by", "Jain", "least to most", "idle")?;
+        for row in &self.shares {
+            let range = format!("{:.0} to {:.0} s", row.least_s, row.most_s);
+            let idle = format!("{:.1} ms", row.idle_ms);
+            writeln!(f, "{:<34} {:<10} {:>6.4}  {range:>17}  {idle:>7}", row.load, row.discipline.as_str(), row.jain)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Goal: the service's discipline keeps what is promised under every load, and the loads can tell it from others.
+    //! Method: the report itself, whose times are virtual, so that the numbers are held against limits.
+
+    use super::*;
+
+    fn rows(report: &FairnessReport, discipline: Name) -> impl Iterator<Item = &Waits> {
+        let is_plain = move |row: &&Waits| row.discipline == discipline && row.prefetch == 0 && row.burst_clip_s == 2;
+        report.waits.iter().filter(is_plain)
+    }
+
+    #[test]
+    fn a_burst_of_a_hundred_at_most_doubles_what_nine_calm_conversations_wait() {
+        for seed in 1..6 {
+            let report = measure(seed);
+            for row in rows(&report, Name::Accounts) {
+                assert!(row.p99_ratio <= 2.0, "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn first_come_first_served_makes_them_wait_dozens_of_times_as_long_so_the_load_can_tell() {
+        let report = measure(1);
+        for row in rows(&report, Name::Arrival).filter(|row| row.load != "together") {
+            assert!(row.p99_ratio > 20.0, "{row:?}");
+        }
+        assert!(rows(&report, Name::Rounds).any(|row| row.p99_ratio > 2.0), "a round's wait is more than a run's");
+    }
+
+    #[test]
+    fn a_burst_of_longer_clips_costs_the_calm_one_run_of_it_and_no_more() {
+        let report = measure(1);
+        let longer = report.waits.iter().filter(|row| row.burst_clip_s == 10);
+        for row in longer {
+            assert!(row.beside_ms.p99 <= row.alone_ms.p99 + 125.0 + 25.0, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_always_wants_more_has_audio_by_their_weight_and_lengths_of_clips_buy_nothing() {
+        let report = measure(1);
+        for row in report.shares.iter().filter(|row| row.discipline == Name::Accounts) {
+            assert!(row.jain > 0.99, "{row:?}");
+        }
+        let lengths = |discipline| {
+            let of = |row: &&Shares| row.discipline == discipline && row.load.contains("10 s");
+            report.shares.iter().find(of).map(|row| row.jain)
+        };
+        assert!(lengths(Name::Arrival).is_some_and(|jain| jain < 0.95), "the load can tell");
+    }
+
+    #[test]
+    fn no_worker_is_idle_while_somebody_waits() {
+        let report = measure(1);
+        let idle = report.waits.iter().map(|row| row.idle_ms).chain(report.shares.iter().map(|row| row.idle_ms));
+        assert!(idle.sum::<f64>() < f64::EPSILON, "{report}");
+    }
+
+    #[test]
+    fn one_seed_gives_one_report_in_words_and_in_json() {
+        assert_eq!(measure(7), measure(7));
+        let json = serde_json::to_value(measure(7)).unwrap();
+        assert_eq!(json["waits"].as_array().map(Vec::len), Some(24));
+        assert_eq!(json["shares"][0]["discipline"], "accounts");
+        assert!(measure(7).to_string().contains("seed 7"));
+    }
+}
