@@ -102,7 +102,7 @@ fn audio_that_was_lost_only_before_us_is_the_dead_streams_own() {
         client.send(json!({"type": "audio_gap", "seconds": 10})).await;
         client.send(provider("second:0", 15.0)).await;
         client.speak(STRANGER, 5.0).await; // 15 to 20 s
-        let late = json!({"id": "late", "speaker": 0, "start": 0.0, "end": 9.0, "scope": "first:0"});
+        let late = json!({"id": "late", "speaker": 0, "start": 0.0, "end": 15.0, "scope": "first:0"});
         client.offer(vec![late, json!({"id": "new", "speaker": 0, "start": 0.0, "end": 5.0})]).await;
         let events = client.events().await;
         assert!(of_type(&events, "error").is_empty(), "the provider heard what we did not");

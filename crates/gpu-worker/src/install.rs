@@ -18,8 +18,8 @@ use crate::digest::sha256_of;
 use crate::manifest::Manifest;
 use crate::onnx;
 
-use catalogue::{MODELS, Model, RUNTIME, Recipe};
 pub use catalogue::{Item, list};
+use catalogue::{MODELS, Model, RUNTIME, Recipe};
 use workshop::Workshop;
 
 /// Why nothing was installed. Every message says what to do.

@@ -45,5 +45,5 @@ mod worker;
 
 pub use engine::{Clip, Engine, Failure, Health, Ticket};
 pub use front_end::FrontEnd;
-pub use manifest::{Manifest, ManifestError};
+pub use manifest::{DistanceError, Draft, Manifest, ManifestError};
 pub use pool::{Pool, Settings};

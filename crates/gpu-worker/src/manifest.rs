@@ -1,12 +1,17 @@
 //! What a speaker model is: its file, its front end and the distances at which its vectors mean something.
 //!
-//! Thresholds belong to the model; no field is ever computed from another.
+//! Thresholds belong to the model; no field is ever computed from another. A manifest that lacks some of them is a
+//! [`Draft`]: its model can be calibrated, and names nobody until they are there.
+
+mod draft;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::front_end::FrontEnd;
+
+pub use draft::{DistanceError, Draft};
 
 /// Speaker models give 128 to 512 values; eight times that is surely a slip of the pen.
 const DIMENSION_MAX: usize = 4096;
@@ -66,6 +71,18 @@ pub enum ManifestError {
         /// What is wrong with it, with line and column.
         source: serde_json::Error,
     },
+    /// The distances are not all there.
+    #[error(
+        "`{}` lacks {}, and no model is used without; measure its distances with `rollcall calibrate --model NAME` and set \
+         each with `rollcall model add NAME --distance FIELD=VALUE`, or, for a shipped model, run `rollcall model install`",
+        path.display(), fields.join(", ")
+    )]
+    Undecided {
+        /// Where.
+        path: PathBuf,
+        /// The fields that are missing.
+        fields: Vec<&'static str>,
+    },
     /// A field holds something that makes no sense.
     #[error("`{}`: `{field}` must be {expected}", path.display())]
     Field {
@@ -85,16 +102,9 @@ impl Manifest {
     /// Reads and checks a manifest file.
     ///
     /// # Errors
-    /// When the file cannot be read, is not JSON of this shape, or a field is out of its range.
+    /// When the file cannot be read, is not JSON of this shape, lacks distances, or a field is out of its range.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ManifestError::Unreadable { path: path.to_owned(), source })?;
-        let manifest: Self =
-            serde_json::from_str(&text).map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
-        match manifest.fault() {
-            Some((field, expected)) => Err(ManifestError::Field { path: path.to_owned(), field, expected }),
-            None => Ok(manifest),
-        }
+        Draft::read(path)?.finish(path)
     }
 
     /// The first field out of its range, and what it must be.

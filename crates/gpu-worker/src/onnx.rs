@@ -16,7 +16,7 @@ use crate::digest::sha256_of;
 use crate::engine::Clip;
 use crate::extractor::{BuildError, ExtractError, Extractor, Factory, Stopper};
 use crate::front_end::{Encoder, FrontEnd};
-use crate::manifest::{Manifest, ManifestError};
+use crate::manifest::{Draft, Manifest, ManifestError};
 use crate::runtime::Runtime;
 
 /// Why a model cannot be used.
@@ -66,10 +66,24 @@ impl Model {
     /// # Errors
     /// When there is none, or its manifest or graph cannot be used.
     pub fn find(name: &str, home: &Path) -> Result<Self, ModelError> {
+        Self::open(&Self::folder(name, home)?)
+    }
+
+    /// As [`Model::find`], for a model whose distances may still be missing: see [`Draft::to_calibrate`].
+    ///
+    /// # Errors
+    /// As [`Model::find`], but for missing distances.
+    pub fn find_to_calibrate(name: &str, home: &Path) -> Result<Self, ModelError> {
+        let folder = Self::folder(name, home)?;
+        let path = folder.join(Manifest::FILE_NAME);
+        Self::with(Draft::read(&path)?.to_calibrate(&path)?, &folder)
+    }
+
+    fn folder(name: &str, home: &Path) -> Result<PathBuf, ModelError> {
         let installed = home.join("models").join(name);
         let folders = [PathBuf::from(name), installed.clone()];
         match folders.iter().find(|folder| folder.join(Manifest::FILE_NAME).is_file()) {
-            Some(folder) => Self::open(folder),
+            Some(folder) => Ok(folder.clone()),
             None => Err(ModelError::NotThere { name: name.to_owned(), installed }),
         }
     }
@@ -79,7 +93,10 @@ impl Model {
     /// # Errors
     /// When its manifest or graph cannot be used.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
-        let manifest = Manifest::read(&folder.join(Manifest::FILE_NAME))?;
+        Self::with(Manifest::read(&folder.join(Manifest::FILE_NAME))?, folder)
+    }
+
+    fn with(manifest: Manifest, folder: &Path) -> Result<Self, ModelError> {
         let graph = folder.join(&manifest.file);
         let found = sha256_of(&graph).map_err(|source| ModelError::Unreadable { path: graph.clone(), source })?;
         if found != manifest.fingerprint {

@@ -100,7 +100,8 @@ fn check_mel(found: &[f32], expected: &[f32], entry: &Entry) {
 
 fn check_voiceprint(found: &[f32], expected: &[f32], entry: &Entry) {
     let found = Embedding::of_size(found, expected.len()).expect("the model gives voiceprints");
-    let distance = found.distance(&Embedding::new(expected).expect("the reference is one")).expect("both have one size");
+    let distance =
+        found.distance(&Embedding::new(expected).expect("the reference is one")).expect("both have one size");
     println!("{}: distance {distance:.1e}", entry.file);
     assert!(distance < 1e-4, "{}: {distance} away from the reference", entry.file);
 }

@@ -147,10 +147,7 @@ fn check_voiceprint(found: &[f32], expected: &Embedding, distance_max: f64) {
 }
 
 fn voiceprints(name: &str, size: usize) -> Vec<Embedding> {
-    stored(name)
-        .chunks_exact(size)
-        .map(|values| Embedding::new(values).expect("a stored voiceprint is good"))
-        .collect()
+    stored(name).chunks_exact(size).map(|values| Embedding::new(values).expect("a stored voiceprint is good")).collect()
 }
 
 fn stored(name: &str) -> Vec<f32> {

@@ -278,6 +278,23 @@ fn a_server_that_came_back_gets_its_share_again() {
 }
 
 #[test]
+fn queries_are_refused_at_once_while_workers_still_wait_for_a_server_that_is_out_of_service() {
+    let server = server();
+    let slow = Config { timeout_seconds: 60.0, check_seconds: 0.02, ..config(Protocol::OpenInference, &[&server]) };
+    let settings = Settings { run_max: LONG, shutdown_max: Duration::from_millis(100), ..settings() };
+    let (pool, _) = ready_with(&slow, settings);
+    server.behave(Manner::Stalls, 1);
+    let before = server.clips();
+    let stalled: Vec<Ticket> = (0..2).map(|_| pool.submit(clip(16_000), LONG)).collect();
+    eventually("both are at the server", || server.clips() == before + 2);
+    server.say_ready(false);
+    eventually("it is out of service", || !pool.health().is_ready());
+    assert_eq!(wait(pool.submit(clip(16_000), LONG / 4)), Err(Failure::Unavailable));
+    pool.shutdown();
+    assert!(stalled.into_iter().map(wait).all(|answer| answer.is_err()));
+}
+
+#[test]
 fn a_server_with_another_model_is_never_asked() {
     let (good, other) = (server(), server());
     other.behave(Manner::AnotherModel, 1);

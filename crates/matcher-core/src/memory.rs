@@ -28,6 +28,8 @@ pub struct Memory {
     pub(crate) voices: Vec<Remembered>,
     /// The owner's print that the voices were judged by.
     pub(crate) owner: Option<Embedding>,
+    /// Whether the owner is kept for the device's next socket.
+    pub(crate) is_kept: bool,
     /// The words of other conversations, as they were heard last.
     pub(crate) donors: BTreeMap<Arc<str>, Donor>,
 }

@@ -72,6 +72,17 @@ fn a_decision_that_comes_while_a_query_runs_holds_and_its_attempt_stays_spent() 
     }
 }
 
+// B7.89
+#[test]
+fn a_rejected_voice_has_no_candidates() {
+    let mut driver = Driver::owner_only();
+    driver.by_default(Vector(OWNER));
+    driver.update(&[says(4, 0.0, 6.0)]);
+    assert_eq!(driver.explain(4).candidates.len(), 1);
+    correct(&mut driver, 4, Subject::Voice, not_me());
+    assert_eq!(driver.explain(4).candidates, []);
+}
+
 // B7.90
 #[test]
 fn a_name_that_is_rejected_is_taken_back_at_once() {

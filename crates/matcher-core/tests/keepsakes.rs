@@ -149,7 +149,7 @@ fn only_the_voice_of_the_current_stream_is_kept() {
     driver.update(&[says(1, 10.0, 10.5).in_scope("stream:1")]);
     driver.pass(40.0);
     driver.update(&[says(0, 50.0, 50.5).in_scope(STREAM)]);
-    assert_eq!(stands(&driver), (1, false), "a late word of the old stream keeps nothing");
+    assert_eq!(stands(&driver), (1, true), "what was kept stands, and a late word of the old stream renews nothing");
     // The same voice in the new stream: both are the owner, and one is on the stream that is current.
     driver.update(&[says(1, 20.0, 25.0).in_scope("stream:1")]);
     assert_eq!((driver.status(0), driver.status(1)), (Status::User, Status::User));
@@ -194,5 +194,23 @@ fn a_competitor_is_never_kept() {
     driver.finish_rollover(moving, word);
     driver.update(&[says(0, 50.0, 50.5).in_scope(STREAM), says(1, 51.0, 51.5).in_scope(STREAM)]);
     assert_eq!((driver.status(0), driver.status(1)), (Status::Ambiguous, Status::Pending));
-    assert_eq!(keepsakes(&driver).len(), 1, "only what was kept in the conversation before");
+    assert_eq!(stands(&driver), (1, false), "what was kept in the conversation before is withdrawn with the owner");
+}
+
+// B9.123
+#[test]
+fn what_was_kept_goes_with_the_owner_who_is_rejected_before_they_are_heard_again_or_not_carried() {
+    let mut driver = owner();
+    driver.roll_over_carrying();
+    driver.correct(voice_in(STREAM, 0), Subject::Voice, not_me());
+    assert_eq!(stands(&driver), (1, false), "rejected in the next conversation");
+
+    let mut driver = owner();
+    driver.provider_restarts("stream:1");
+    driver.roll_over_carrying();
+    assert_eq!(stands(&driver), (1, false), "left behind on another stream");
+
+    let mut driver = owner();
+    driver.roll_over();
+    assert_eq!(stands(&driver), (1, true), "a rollover that carries nothing says nothing about the owner");
 }

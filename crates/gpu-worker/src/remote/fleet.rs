@@ -73,17 +73,7 @@ struct Standing {
 
 impl Fleet {
     pub(super) fn new(addresses: Vec<Address>, limits: Limits, check_every: Duration) -> Self {
-        let standing = |_: &Address| Standing {
-            circuit: Circuit::new(limits),
-            reach: None,
-            check_at: Duration::ZERO,
-            under_way: 0,
-            last_turn: 0,
-            answered: 0,
-            failed: 0,
-            last_fault: None,
-        };
-        let standings = addresses.iter().map(standing).collect();
+        let standings = addresses.iter().map(|_| Standing::new(limits)).collect();
         let state = Mutex::new(State { standings, reference: None, turns: 0, closed: false });
         Self { addresses, check_every, started: Instant::now(), state, changed: Condvar::new() }
     }
@@ -264,6 +254,19 @@ impl Fleet {
 }
 
 impl Standing {
+    fn new(limits: Limits) -> Self {
+        Self {
+            circuit: Circuit::new(limits),
+            reach: None,
+            check_at: Duration::ZERO,
+            under_way: 0,
+            last_turn: 0,
+            answered: 0,
+            failed: 0,
+            last_fault: None,
+        }
+    }
+
     fn is_in_service(&self) -> bool {
         matches!(self.circuit.stand(), Stand::Closed { .. })
     }
@@ -303,5 +306,48 @@ impl Going {
 impl Drop for Going {
     fn drop(&mut self) {
         self.fleet.update(self.index, |standing| standing.under_way = standing.under_way.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In service, with so many failures in a row.
+    fn standing(failures: u32, under_way: usize, last_turn: u64) -> Standing {
+        let mut standing = Standing { under_way, last_turn, ..Standing::new(Limits::default()) };
+        assert!(standing.circuit.handle_probe(Duration::ZERO));
+        standing.circuit.handle_probed();
+        (0..failures).for_each(|_| standing.fail(Fault::Broken, Duration::ZERO));
+        standing
+    }
+
+    #[test]
+    fn the_healthiest_goes_first_then_the_least_busy_then_the_longest_unused() {
+        for (standings, chosen) in [
+            (vec![standing(1, 0, 1), standing(0, 9, 9)], Some(1)),
+            (vec![standing(2, 0, 1), standing(1, 3, 3)], Some(1)),
+            (vec![standing(0, 3, 1), standing(0, 2, 2)], Some(1)),
+            (vec![standing(0, 1, 2), standing(0, 1, 1)], Some(1)),
+            (vec![standing(0, 1, 1), standing(0, 1, 1)], Some(0)),
+        ] {
+            assert_eq!(choose(&standings), chosen);
+        }
+    }
+
+    #[test]
+    fn one_that_is_out_of_service_is_never_chosen() {
+        assert_eq!(choose(&[standing(3, 0, 0), standing(2, 9, 9)]), Some(1));
+        assert_eq!(choose(&[standing(3, 0, 0), Standing::new(Limits::default())]), None);
+        assert_eq!(choose(&[]), None);
+    }
+
+    #[test]
+    fn a_refused_clip_or_a_caller_without_time_speaks_against_nobody() {
+        let mut standing = standing(2, 0, 0);
+        for fault in [Fault::Refused(422), Fault::OutOfTime, Fault::Late, Fault::NoEndpoint] {
+            standing.fail(fault, Duration::ZERO);
+        }
+        assert_eq!(standing.circuit.stand(), Stand::Closed { failures: 2 });
     }
 }

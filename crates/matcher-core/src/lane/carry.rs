@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Lane;
+use super::reconnect::KeptAt;
 use crate::event::{Event, Status, Target};
 use crate::ids::{Scope, Speaker};
 use crate::memory::{Carried, Carry, CarryReason, Donor, Heard, Memory, NamedBy, Remembered};
@@ -16,27 +17,15 @@ impl Lane {
     /// those of carried voices alone.
     pub(crate) fn handle_carried(&mut self, carry: Carry, out: &mut Vec<Event>) -> Vec<(Speaker, u32)> {
         let Carry { generation, scope, memory, attempts, donor } = carry;
-        let gate =
-            if generation == self.generation { self.gate(&memory, &scope) } else { Err(CarryReason::StaleGeneration) };
-        let (candidates, mut told) = self.candidates(&memory, &scope, &donor, gate);
-        let mut restored = Vec::new();
-        if let (false, Donor::Read(receipt)) = (candidates.is_empty(), &donor) {
-            for voice in memory.voices.into_iter().filter(|voice| voice.name.scope == scope && voice.row.is_some()) {
-                let is_candidate = candidates.contains(&voice.name);
-                match self.bring(voice, is_candidate, receipt) {
-                    Some(Ok(voice)) => restored.push(voice),
-                    Some(Err(reason)) => told.push((reason.1, Carried::Nothing, Target::Owner, reason.0)),
-                    None => {}
-                }
-            }
-            self.publish(out);
+        let is_current = generation == self.generation;
+        if is_current && memory.is_kept {
+            self.kept.get_or_insert(KeptAt::BEFORE);
         }
-        for voice in restored {
-            let (carried, reason) = self.became_of(voice);
-            if carried == Carried::Nothing {
-                self.forget_ground(voice);
-            }
-            told.push((voice.speaker, carried, Target::Owner, reason));
+        let gate = if is_current { self.gate(&memory, &scope) } else { Err(CarryReason::StaleGeneration) };
+        let (candidates, mut told) = self.candidates(&memory, &scope, &donor, gate);
+        if let (false, Donor::Read(receipt)) = (candidates.is_empty(), &donor) {
+            let on_stream = memory.voices.into_iter().filter(|voice| voice.name.scope == scope && voice.row.is_some());
+            self.restore_all(on_stream, &candidates, receipt, &mut told, out);
         }
         let kept: Vec<Speaker> = self.carried_by_people(&scope, generation).chain(carried_in(&told)).collect();
         let lane = self.id;
@@ -47,7 +36,40 @@ impl Lane {
             target,
             reason,
         }));
-        let spent = self.with_room(attempts.into_iter().filter(|(speaker, _)| kept.contains(speaker)));
+        self.go_on(attempts.into_iter().filter(|(speaker, _)| kept.contains(speaker)))
+    }
+
+    /// Candidates and those who compete with them, and then what became of the candidates.
+    fn restore_all(
+        &mut self,
+        voices: impl Iterator<Item = Remembered>,
+        candidates: &[VoiceName],
+        donor: &Receipt,
+        told: &mut Told,
+        out: &mut Vec<Event>,
+    ) {
+        let mut restored = Vec::new();
+        for voice in voices {
+            let is_candidate = candidates.contains(&voice.name);
+            match self.bring(voice, is_candidate, donor) {
+                Some(Ok(voice)) => restored.push(voice),
+                Some(Err((reason, speaker))) => told.push((speaker, Carried::Nothing, Target::Owner, reason)),
+                None => {}
+            }
+        }
+        self.publish(out);
+        for voice in restored {
+            let (carried, reason) = self.became_of(voice);
+            if carried == Carried::Nothing {
+                self.forget_ground(voice);
+            }
+            told.push((voice.speaker, carried, Target::Owner, reason));
+        }
+    }
+
+    /// These attempts stay spent.
+    fn go_on(&mut self, attempts: impl Iterator<Item = (Speaker, u32)>) -> Vec<(Speaker, u32)> {
+        let spent = self.with_room(attempts);
         for (speaker, attempts) in &spent {
             let held = self.attempts.entry(*speaker).or_default();
             *held = (*held).max(*attempts);

@@ -18,10 +18,17 @@ use crate::time::Monotonic;
 /// What was kept last of the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeptAt {
-    voice: Voice,
+    /// None: of the conversation before, so that it is renewed at the first opportunity.
+    voice: Option<Voice>,
     at: Monotonic,
     observed: Monotonic,
     receipt_generation: u64,
+}
+
+impl KeptAt {
+    /// Something was kept in the conversation before.
+    pub(super) const BEFORE: Self =
+        Self { voice: None, at: Monotonic::ZERO, observed: Monotonic::ZERO, receipt_generation: 0 };
 }
 
 impl Lane {
@@ -158,27 +165,36 @@ impl Lane {
             return None;
         }
         let Some((voice, kept)) = self.keeper() else {
-            return self.kept.take().map(|_| Keepsake::Withdraw);
+            // As long as somebody is the owner, what was kept of them stands, on whatever stream.
+            return if self.has_owner() { None } else { self.kept.take().map(|_| Keepsake::Withdraw) };
         };
         let (observed, receipt_generation) = (kept.observed, kept.receipt_generation);
         if self.kept.is_some_and(|held| !self.is_due(held, (voice, observed), now)) {
             return None;
         }
-        self.kept = Some(KeptAt { voice, at: now, observed, receipt_generation });
+        self.kept = Some(KeptAt { voice: Some(voice), at: now, observed, receipt_generation });
         Some(Keepsake::Keep(Box::new(kept)))
     }
 
     fn is_due(&self, held: KeptAt, (voice, observed): (Voice, Monotonic), now: Monotonic) -> bool {
-        let is_another = held.voice != voice || held.receipt_generation != self.receipt.generation();
+        let is_another = held.voice != Some(voice) || held.receipt_generation != self.receipt.generation();
         is_another || observed > held.observed && now.since(held.at) >= self.limits.continuity_every
+    }
+
+    /// The voices that are the owner by their own evidence.
+    fn owners(&self) -> impl Iterator<Item = (&Voice, &VoiceRecord)> {
+        let voices = self.voices.iter().map(|(voice, record)| (voice, &**record));
+        voices.filter(|(voice, record)| record.status == Some(Status::User) && self.ruled(**voice).is_free())
+    }
+
+    fn has_owner(&self) -> bool {
+        self.owners().next().is_some()
     }
 
     /// The one voice that is the owner by its own evidence, on the current stream.
     fn keeper(&self) -> Option<(Voice, Kept)> {
         let current = self.current.as_ref()?;
-        let mut owners = self.voices.iter().filter(|(voice, record)| {
-            record.status == Some(Status::User) && self.scope(**voice) == current && self.ruled(**voice).is_free()
-        });
+        let mut owners = self.owners().filter(|(voice, _)| self.scope(**voice) == current);
         let (voice, record) = owners.next()?;
         if owners.next().is_some() {
             return None;
@@ -203,7 +219,7 @@ impl Lane {
     /// When [`Lane::poll_grounds`] or [`Lane::poll_keepsake`] next has something that no other event brings.
     pub(crate) fn poll_timeout(&self) -> Option<Monotonic> {
         let renewal = self.kept.and_then(|held| {
-            let observed = self.voices.get(&held.voice)?.observed?;
+            let observed = self.voices.get(&held.voice?)?.observed?;
             (observed > held.observed).then(|| held.at.after(self.limits.continuity_every))
         });
         renewal.into_iter().chain(self.grounds_due).min()

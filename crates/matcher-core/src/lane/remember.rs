@@ -14,7 +14,7 @@ impl Lane {
     pub(crate) fn leave(self) -> (Memory, BTreeMap<RequestId, Work>) {
         let owner = self.gallery.owner().map(|print| print.embedding.clone());
         let voices = self.voices.iter().filter_map(|(voice, record)| self.remembered(*voice, record)).collect();
-        (Memory { voices, owner, donors: self.donors }, self.work)
+        (Memory { voices, owner, donors: self.donors, is_kept: self.kept.is_some() }, self.work)
     }
 
     fn remembered(&self, voice: Voice, record: &VoiceRecord) -> Option<Remembered> {

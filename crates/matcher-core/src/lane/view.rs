@@ -6,6 +6,7 @@ use crate::exit::ExitReason;
 use crate::ids::PersonId;
 use crate::policy::Candidate;
 use crate::queue::Voice;
+use crate::receipt::Standing as Ruled;
 use crate::span::Spans;
 use crate::time::Monotonic;
 
@@ -55,7 +56,9 @@ impl Lane {
 
     pub(crate) fn explain(&self, voice: Voice) -> Explanation {
         let record = self.voices.get(&voice).expect("an admitted voice has a record");
-        let mut nearest: Vec<Candidate> = record.row.iter().flat_map(|row| row.candidates.iter().copied()).collect();
+        // Whoever a rejected voice may have been, it is none of them.
+        let row = record.row.as_ref().filter(|_| self.ruled(voice) != Ruled::Rejected);
+        let mut nearest: Vec<Candidate> = row.iter().flat_map(|row| row.candidates.iter().copied()).collect();
         nearest.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         let named = nearest.iter().filter_map(|candidate| {
             self.gallery.at(candidate.index).map(|print| (print.person.clone(), candidate.distance))

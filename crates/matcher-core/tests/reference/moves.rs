@@ -1,5 +1,5 @@
 //! What can happen, readable when it is printed. Queries and rollovers that are not there are taken modulo those that are,
-//! and the largest number is the newest, so that any part of a sequence is a sequence.
+//! so that any part of a sequence is a sequence.
 
 use matcher_core::receipt::Reach;
 
@@ -19,13 +19,13 @@ pub(crate) enum Move {
     /// A query would start: its socket is asked to reserve.
     Dispatch { lane: usize },
     /// A socket answers whether it reserved.
-    Reserve { dispatch: usize, answer: Reserved },
+    Reserve { dispatch: Which, answer: Reserved },
     /// An open query, of whatever generation, is answered, after what people decided is read.
-    Answer { query: usize, sound: Sound },
+    Answer { query: Which, sound: Sound },
     /// ... and it cannot be read.
-    Unread { query: usize, sound: Sound },
+    Unread { query: Which, sound: Sound },
     /// An open query ends without an answer.
-    Fail { query: usize },
+    Fail { query: Which },
     /// People decide something, all of it at one moment. Told at once, or only kept.
     Correct { conversation: usize, edits: Vec<(Name, About, Says)>, is_told: bool },
     /// The receipt of so many edits ago is told.
@@ -35,7 +35,7 @@ pub(crate) enum Move {
     /// A rollover begins: the lane leaves, and what it may bring along waits for the word of the conversation before.
     RollOver { lane: usize, to: usize },
     /// The word of the conversation before a rollover arrives.
-    Bring { moving: usize, answer: Asked },
+    Bring { moving: Which, answer: Asked },
     /// A rollover that carries nothing.
     Leave { lane: usize, to: usize, device: Kept },
     /// Another socket takes the recording over.
@@ -50,6 +50,13 @@ pub(crate) enum Move {
     Provider { lane: usize, scope: &'static str },
     /// Time goes by.
     Pass { seconds: u64 },
+}
+
+/// Which of those that there are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Which {
+    Newest,
+    Number(usize),
 }
 
 /// What a socket answers to a dispatch.

@@ -56,10 +56,12 @@ impl Sound {
     }
 }
 
-/// These voiceprints are made up.
+/// These voiceprints are made up. What they say is how many eighths they are away from whom.
 impl fmt::Debug for Sound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sound({:#06x})", self.0)
+        let eighths = |other: Self| (self.0 ^ other.0).count_ones();
+        let (owner, sarah, paul) = (eighths(OWNER), eighths(SARAH), eighths(PAUL));
+        write!(f, "Sound({:#06x}: owner {owner}, Sarah {sarah}, Paul {paul})", self.0)
     }
 }
 

@@ -1,26 +1,20 @@
-//! What outlives a lane: all of it when the recording resumes, and at a rollover the owner with whoever competes for them.
+//! What a rollover brings: the owner, with whoever competes for them, and of each voice that had a name what became of it.
 
 use std::collections::BTreeMap;
 
 use matcher_core::{Carried, CarryReason, Status, Target};
 
 use crate::reference::mistake::Mistake;
+use crate::reference::moves::About;
 use crate::reference::tally::Rule;
-use crate::reference::words::{Name, Sound, Told};
+use crate::reference::words::{Name, Told};
 
 use super::Word;
 use super::hearing::owner;
-use super::lane::{Ground, Heard, Lane, Voice};
+use super::lane::Lane;
+use super::memory::{Memory, unheard};
 use super::receipt::{Receipt, Ruled};
-
-/// What a lane takes along: its voices, which of them people named, and the owner's print.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Memory {
-    voices: Vec<Voice>,
-    by_people: Vec<Name>,
-    owner: Option<Sound>,
-    words: BTreeMap<usize, Word>,
-}
+use super::voice::{Ground, Heard, Voice};
 
 /// What a rollover brings.
 pub(crate) struct Carry {
@@ -34,55 +28,7 @@ pub(crate) struct Carry {
 /// What became of one named voice.
 type Fate = (Name, Carried, Target, CarryReason);
 
-impl Memory {
-    /// Conversations on which a name rests.
-    pub(crate) fn donors(&self) -> Vec<usize> {
-        let mut donors: Vec<usize> =
-            self.voices.iter().filter_map(|voice| voice.ground).map(|ground| ground.of).collect();
-        donors.sort_unstable();
-        donors.dedup();
-        donors
-    }
-}
-
-/// A voice of another place or time: nothing of it was heard or told here.
-fn unheard(voice: &Voice) -> Voice {
-    let mut here = Voice::new(voice.name);
-    here.clips.clone_from(&voice.clips);
-    (here.judged, here.heard, here.ground) = (voice.judged, voice.heard, voice.ground);
-    here
-}
-
 impl Lane {
-    pub(crate) fn leave(self) -> Memory {
-        let says_nothing =
-            |voice: &Voice| voice.judged.is_none() && voice.identity().is_none() && voice.clips.is_empty();
-        let owner = owner(self.people).map(|owner| owner.sound);
-        let decided = |voice: &&Voice| self.ruled(voice.name) != Ruled::Free;
-        let by_people = self.voices.iter().filter(decided).map(|voice| voice.name).collect();
-        let voices = self.voices.iter().filter(|voice| !says_nothing(voice)).cloned().collect();
-        Memory { voices, by_people, owner, words: self.words }
-    }
-
-    /// The recording resumes: everything is as it was, and nothing of it is told before it is heard.
-    pub(crate) fn recall(&mut self, memory: Memory) {
-        if self.rules.errs(Mistake::ResumeForgets) {
-            return;
-        }
-        if !memory.voices.is_empty() {
-            self.rules.saw(Rule::Resumed);
-        }
-        self.words = memory.words;
-        for voice in memory.voices {
-            let at = self.find_or_add(voice.name);
-            if voice.identity().is_some() && voice.ground.is_some() {
-                self.rules.saw(Rule::ResumedWithANameOnAWord);
-            }
-            self.voices[at] = Voice { is: voice.is, ..unheard(&voice) };
-        }
-        self.publish();
-    }
-
     /// A rollover's word came: who may come along does, and of each voice that had a name it is told what became of it.
     pub(crate) fn carried(&mut self, carry: Carry) -> (Vec<Told>, Vec<(u32, u32)>) {
         let mut fates: Vec<Fate> = Vec::new();
@@ -227,8 +173,7 @@ impl Lane {
         let by_people = |speaker: u32| {
             let name = (speaker, carry.scope);
             let edits = self.receipt.edits.iter();
-            let mut wide =
-                edits.filter(|edit| edit.voice == name && edit.about == crate::reference::moves::About::Voice);
+            let mut wide = edits.filter(|edit| edit.voice == name && edit.about == About::Voice);
             carry.generation == self.generation && wide.next_back().is_some_and(|edit| edit.is_carried)
         };
         let all = self.rules.errs(Mistake::AllAttemptsGoOn);

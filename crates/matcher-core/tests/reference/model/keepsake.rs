@@ -7,8 +7,9 @@ use crate::reference::tally::Rule;
 use crate::reference::words::Name;
 
 use super::hearing::{Vector, owner};
-use super::lane::{Device, FLOOR, Lane};
+use super::lane::{FLOOR, Lane};
 use super::receipt::Ruled;
+use super::voice::Device;
 
 const EVERY: u64 = 30;
 

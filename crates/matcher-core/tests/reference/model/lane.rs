@@ -1,104 +1,22 @@
-//! One lane's voices: what they are, and what the client was told they are.
+//! One lane's voices, and what each is: by its evidence, by the others, and by what people decided.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use matcher_core::{Change, Origin, Status};
+use matcher_core::{Origin, Status};
 
 use crate::reference::mistake::Mistake;
 use crate::reference::tally::Rule;
-use crate::reference::words::{Face, HERTZ, Identity, Name, Person, Sound, Told};
+use crate::reference::words::{Identity, Name, Person, Told};
 
-use super::hearing::{self, Decision, Vector};
+use super::hearing::{self, Decision};
 use super::keepsake::Kept;
 use super::receipt::{Receipt, Ruled};
+use super::voice::{Device, Heard, Voice};
 use super::{Message, Rules, Word};
 
 /// Half seconds that a decision needs.
 pub(crate) const FLOOR: u64 = 10;
-
-/// Where a voice's evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Heard {
-    Here,
-    /// The conversation before, and nothing was added.
-    Before,
-    /// The conversation before, to compete only.
-    Competing,
-}
-
-/// Another conversation on whose word a name rests.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Ground {
-    pub(crate) of: usize,
-    pub(crate) voice: Name,
-    pub(crate) receipt: u64,
-    pub(crate) print: Sound,
-}
-
-/// What a socket found of its device's owner.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Hint {
-    pub(crate) ground: Ground,
-    pub(crate) sound: Sound,
-    pub(crate) until: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Device {
-    Unknown,
-    Fresh,
-    Reconnecting(Hint),
-}
-
-/// What a voice is: nothing yet, or a status and who it is.
-pub(crate) type State = Option<(Status, Option<Identity>)>;
-
-#[derive(Debug, Clone)]
-pub(crate) struct Voice {
-    pub(crate) name: Name,
-    /// The newest three clips and their half seconds.
-    pub(crate) clips: Vec<(Sound, u64)>,
-    /// How it sounded when it was last judged.
-    pub(crate) judged: Option<Vector>,
-    pub(crate) heard: Heard,
-    pub(crate) ground: Option<Ground>,
-    pub(crate) is: State,
-    /// What the client was told.
-    pub(crate) told: State,
-    pub(crate) segment: Option<&'static str>,
-    pub(crate) observed: Option<u64>,
-    pub(crate) suggestion: Option<(&'static str, u8)>,
-}
-
-impl Voice {
-    pub(crate) const fn new(name: Name) -> Self {
-        Self {
-            name,
-            clips: Vec::new(),
-            judged: None,
-            heard: Heard::Here,
-            ground: None,
-            is: None,
-            told: None,
-            segment: None,
-            observed: None,
-            suggestion: None,
-        }
-    }
-
-    pub(crate) fn half_seconds(&self) -> u64 {
-        self.clips.iter().map(|(_, half_seconds)| half_seconds).sum()
-    }
-
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        self.is.and_then(|(_, identity)| identity)
-    }
-
-    pub(crate) fn status(&self) -> Option<Status> {
-        self.is.map(|(status, _)| status)
-    }
-}
 
 pub(crate) struct Lane {
     pub(crate) id: u64,
@@ -206,7 +124,7 @@ impl Lane {
         let voice = &self.voices[at];
         let Some(decision) = self.decision(at) else { return };
         let ruled = self.ruled(voice.name);
-        let can_lose = ruled == Ruled::Silenced && self.has_name_from_evidence(voice);
+        let can_lose = ruled == Ruled::Silenced && voice.has_name_from_evidence();
         if ruled != Ruled::Free && !can_lose {
             return;
         }
@@ -238,14 +156,6 @@ impl Lane {
         }
     }
 
-    fn has_name_from_evidence(&self, voice: &Voice) -> bool {
-        voice.identity().is_some_and(|identity| match identity.origin {
-            Origin::Automatic => true,
-            Origin::Carried => voice.heard == Heard::Before,
-            Origin::Manual => false,
-        })
-    }
-
     /// What people decided about a voice holds, whatever its evidence says.
     fn rule(&mut self, at: usize) {
         let (rule, is) = match self.ruled(self.voices[at].name) {
@@ -265,26 +175,6 @@ impl Lane {
         self.voices[at].is = Some(is);
     }
 
-    /// Tells the client what it does not know yet. Nothing is told of a voice before it is heard.
-    fn tell(&mut self, at: usize, out: &mut Vec<Told>) {
-        let face = self.face(at);
-        let voice = &mut self.voices[at];
-        let is_silent = voice.segment.is_none() && !self.rules.errs(Mistake::SilenceIsBroken);
-        let Some((status, identity)) = voice.is.filter(|is| !is_silent && voice.told != Some(*is)) else { return };
-        let before = voice.told.and_then(|(_, identity)| identity);
-        voice.told = voice.is;
-        let is_another = before.map(|known| known.person) != identity.map(|known| known.person);
-        if is_another && before.is_some() {
-            self.rules.saw(if identity.is_some() { Rule::NameReplaced } else { Rule::NameRetracted });
-            let (voice, segment) = (face.voice, face.segment);
-            out.push(Told::Retracted { lane: self.id, generation: self.generation, voice, segment, status });
-        } else if before != identity && before.is_some() {
-            self.rules.saw(Rule::Renamed);
-        }
-        let change = if is_another && identity.is_some() { Change::Identity } else { Change::StatusOnly };
-        out.push(Told::Published { lane: self.id, generation: self.generation, face, change });
-    }
-
     /// What a judged voice's evidence says of it alone. Little evidence, and that of a mere competitor, says nobody; but an
     /// owner who reconnects may rest on another conversation's word.
     pub(crate) fn decision(&self, at: usize) -> Option<Decision> {
@@ -302,57 +192,5 @@ impl Lane {
         let competes = voice.heard == Heard::Competing && !self.rules.errs(Mistake::CompetitorsPublish);
         let is_long = voice.half_seconds() >= FLOOR || self.rules.errs(Mistake::ShortEvidenceNames);
         !competes && (is_long || voice.ground.is_some())
-    }
-
-    /// A pinned person whom a voice nearly is, while no voice is that person.
-    fn suggest(&mut self, at: usize, out: &mut Vec<Told>) {
-        let wanted = self.suggestion(at);
-        let before = std::mem::replace(&mut self.voices[at].suggestion, wanted);
-        if before == wanted {
-            return;
-        }
-        let (lane, generation, speaker) = (self.id, self.generation, self.voices[at].name.0);
-        if let Some((person, level)) = before.filter(|(person, _)| wanted.is_none_or(|(next, _)| next != *person)) {
-            self.rules.saw(Rule::SuggestionRetracted);
-            out.push(Told::Suggested { lane, generation, speaker, person, level, is_retracted: true });
-        }
-        if let Some((person, level)) = wanted {
-            self.rules.saw(Rule::Suggested);
-            out.push(Told::Suggested { lane, generation, speaker, person, level, is_retracted: false });
-        }
-    }
-
-    fn suggestion(&self, at: usize) -> Option<(&'static str, u8)> {
-        let voice = &self.voices[at];
-        let is_nobody = voice.is == Some((Status::NoMatch, None)) && self.ruled(voice.name) == Ruled::Free;
-        if !is_nobody || voice.segment.is_none() || !self.speaks(voice) {
-            return None;
-        }
-        let decision = self.decision(at)?;
-        let person = decision.suggests(self.people)?;
-        let is_taken = |other: &Voice| other.identity().is_some_and(|identity| identity.person == person.id);
-        if self.voices.iter().any(is_taken) && !self.rules.errs(Mistake::TakenIsSuggested) {
-            self.rules.saw(Rule::SuggestionOfATakenPerson);
-            return None;
-        }
-        Some((person.id, hearing::level(decision.best?.1)))
-    }
-
-    fn face(&self, at: usize) -> Face {
-        let voice = &self.voices[at];
-        let decision = self.decision(at);
-        Face {
-            voice: voice.name,
-            status: voice.status().unwrap_or(Status::Pending),
-            identity: voice.identity(),
-            distance: decision.and_then(|decision| decision.best).map(|(_, far)| far),
-            runner_up: decision.map(|decision| decision.runner_up).filter(|far| far.is_finite()),
-            seconds: voice.half_seconds() as f64 / f64::from(HERTZ),
-            segment: voice.segment,
-        }
-    }
-
-    pub(crate) fn faces(&self) -> Vec<Face> {
-        (0..self.voices.len()).map(|at| self.face(at)).collect()
     }
 }

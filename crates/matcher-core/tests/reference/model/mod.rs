@@ -3,27 +3,36 @@
 //!
 //! - [`receipt`]: what people decided;
 //! - [`hearing`]: what evidence says;
-//! - [`lane`]: a lane's voices, and what is told of them;
+//! - [`voice`] and [`lane`]: a lane's voices, and what each is;
 //! - [`owner`]: which voice is the owner, when several sound like them;
-//! - [`queries`]: answers, and the owner who reconnects;
-//! - [`carry`]: what outlives a lane;
+//! - [`telling`]: what the client is told;
+//! - [`queries`]: what an answer does;
+//! - [`reconnect`]: the owner who reconnects;
+//! - [`memory`]: what outlives a lane;
+//! - [`carry`]: what a rollover brings;
 //! - [`keepsake`]: what a device keeps of its owner.
 
 pub(crate) mod carry;
 pub(crate) mod hearing;
 pub(crate) mod keepsake;
 pub(crate) mod lane;
+pub(crate) mod memory;
 mod owner;
 mod queries;
 pub(crate) mod receipt;
+mod reconnect;
+mod telling;
+pub(crate) mod voice;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use self::carry::{Carry, Memory};
-use self::lane::{Device, Lane};
+use self::carry::Carry;
+use self::lane::Lane;
+use self::memory::Memory;
 use self::receipt::Receipt;
+use self::voice::Device;
 use super::mistake::Mistake;
 use super::tally::{Rule, Tally};
 use super::words::{CONVERSATIONS, Face, Name, Person, Sound, Told};

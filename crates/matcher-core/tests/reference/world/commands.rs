@@ -7,7 +7,7 @@ use matcher_core::{
 
 use super::{Difference, Open, World, embedding, gallery};
 use crate::reference::model::{Answer, Message, Query};
-use crate::reference::moves::{Asked, Move, Reserved, Said};
+use crate::reference::moves::{Asked, Move, Reserved, Said, Which};
 use crate::reference::words::{GALLERIES, Sound, lasting};
 
 /// The most audio of one query.
@@ -86,7 +86,7 @@ impl World {
         let at = self.lanes[said.lane].conversation;
         while let Some(dispatch) = self.turn(at)? {
             if dispatch.lane.0 == self.lanes[said.lane].id && dispatch.speaker.0 == said.speaker {
-                return self.answer_open(self.open.len() - 1, sound, Authority::Read);
+                return self.answer_open(Which::Newest, sound, Authority::Read);
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ impl World {
     fn turn(&mut self, at: usize) -> Result<Option<Dispatch>, Difference> {
         let dispatch = self.dispatch(at)?;
         if dispatch.is_some() {
-            self.reserve(usize::MAX, Reserved::Yes)?;
+            self.reserve(Which::Newest, Reserved::Yes)?;
         }
         Ok(dispatch)
     }
@@ -110,8 +110,8 @@ impl World {
         Ok(Some(dispatch))
     }
 
-    fn reserve(&mut self, dispatch: usize, answer: Reserved) -> Result<(), Difference> {
-        let Some(dispatch) = Self::which(dispatch, self.dispatched.len()) else { return Ok(()) };
+    fn reserve(&mut self, dispatch: Which, answer: Reserved) -> Result<(), Difference> {
+        let Some(dispatch) = Self::position(dispatch, self.dispatched.len()) else { return Ok(()) };
         let (at, dispatch) = self.dispatched.remove(dispatch);
         let mut out = Vec::new();
         match answer {
@@ -136,8 +136,8 @@ impl World {
         self.open.push(Open { conversation: at, request: dispatch.request, lane });
     }
 
-    fn answer_open(&mut self, query: usize, sound: Sound, authority: Authority) -> Result<(), Difference> {
-        let Some(query) = Self::which(query, self.open.len()) else { return Ok(()) };
+    fn answer_open(&mut self, query: Which, sound: Sound, authority: Authority) -> Result<(), Difference> {
+        let Some(query) = Self::position(query, self.open.len()) else { return Ok(()) };
         let Open { conversation: at, request, lane } = self.open.remove(query);
         let is_authorised = authority == Authority::Read;
         if is_authorised {
@@ -153,8 +153,8 @@ impl World {
         self.compare(at, out, told)
     }
 
-    fn fail(&mut self, query: usize) -> Result<(), Difference> {
-        let Some(query) = Self::which(query, self.open.len()) else { return Ok(()) };
+    fn fail(&mut self, query: Which) -> Result<(), Difference> {
+        let Some(query) = Self::position(query, self.open.len()) else { return Ok(()) };
         let Open { conversation: at, request, .. } = self.open.remove(query);
         let mut out = Vec::new();
         self.real[at].handle_failed(request, &mut out);

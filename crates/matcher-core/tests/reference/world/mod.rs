@@ -22,7 +22,7 @@ use matcher_core::{
 
 use self::moving::Moving;
 use super::model::{Model, Rules, hearing, receipt};
-use super::moves::Move;
+use super::moves::{Move, Which};
 use super::words::{CONVERSATIONS, GALLERIES, HERTZ, LANES, Person, SCOPES, Sound};
 
 /// What differs.
@@ -142,9 +142,12 @@ impl World {
         self.lanes.push(Side { id, conversation: 0, generation: 1, scope, people, audio: 0, attempts });
     }
 
-    /// Which of so many is meant; the largest number is the newest.
-    fn which(number: usize, of: usize) -> Option<usize> {
-        if number == usize::MAX { of.checked_sub(1) } else { number.checked_rem(of) }
+    /// The position of what is meant among so many.
+    fn position(which: Which, of: usize) -> Option<usize> {
+        match which {
+            Which::Newest => of.checked_sub(1),
+            Which::Number(number) => number.checked_rem(of),
+        }
     }
 
     fn now(&self) -> Monotonic {

@@ -6,9 +6,9 @@ use matcher_core::{Carry, Device, Generation, Ground, HandOver, Hint, Join, Lane
 
 use super::decisions::{name, voice_name};
 use super::{Difference, World, embedding, gallery, rate};
-use crate::reference::model::carry::{self, Memory};
-use crate::reference::model::lane;
-use crate::reference::moves::{Asked, Kept};
+use crate::reference::model::memory::Memory;
+use crate::reference::model::{carry, voice};
+use crate::reference::moves::{Asked, Kept, Which};
 
 /// A rollover between its fence and the word of the conversation before.
 pub(super) struct Moving {
@@ -34,7 +34,7 @@ impl World {
         Ok((left, memory))
     }
 
-    fn arrive(&mut self, lane: usize, join: Join, (memory, device): (Memory, lane::Device)) -> Result<(), Difference> {
+    fn arrive(&mut self, lane: usize, join: Join, (memory, device): (Memory, voice::Device)) -> Result<(), Difference> {
         let side = &self.lanes[lane];
         let (id, at) = (side.id, side.conversation);
         self.real[at].handle_joined(LaneId(id), join).expect("the lane has left");
@@ -58,7 +58,7 @@ impl World {
         let (left, memory) = self.depart(lane, to)?;
         let attempts = std::mem::take(&mut self.lanes[lane].attempts);
         let join = Join { held: left.held, ..self.join(lane) };
-        self.arrive(lane, join, (Memory::default(), lane::Device::Unknown))?;
+        self.arrive(lane, join, (Memory::default(), voice::Device::Unknown))?;
         let (scope, generation) = (self.lanes[lane].scope, Generation(self.lanes[lane].generation));
         let donor = matcher_core::Donor::Unavailable;
         let carry = Carry { generation, scope: Self::scope(scope), memory: left.memory, attempts, donor };
@@ -67,8 +67,8 @@ impl World {
     }
 
     /// The word of the conversation before arrives: names that people gave first, then those that evidence gave.
-    pub(super) fn bring(&mut self, moving: usize, answer: Asked) -> Result<(), Difference> {
-        let Some(moving) = Self::which(moving, self.moving.len()) else { return Ok(()) };
+    pub(super) fn bring(&mut self, moving: Which, answer: Asked) -> Result<(), Difference> {
+        let Some(moving) = Self::position(moving, self.moving.len()) else { return Ok(()) };
         let Moving { lane, from, to, mut carry, scope, memory } = self.moving.remove(moving);
         let (donor, word) = self.answer_of(from, answer);
         if matches!(donor, matcher_core::Donor::Read(_)) {
@@ -125,11 +125,11 @@ impl World {
         self.arrive(lane, join, (Memory::default(), model))
     }
 
-    fn device(&self, kept: &Kept) -> (Device, lane::Device) {
-        let Kept::Owner { of, voice, sound, print, is_outdated, seconds } = *kept else {
+    fn device(&self, kept: &Kept) -> (Device, voice::Device) {
+        let Kept::Owner { of, voice: name_there, sound, print, is_outdated, seconds } = *kept else {
             return match kept {
-                Kept::NoDevice => (Device::Unknown, lane::Device::Unknown),
-                Kept::Nothing | Kept::Owner { .. } => (Device::Fresh, lane::Device::Fresh),
+                Kept::NoDevice => (Device::Unknown, voice::Device::Unknown),
+                Kept::Nothing | Kept::Owner { .. } => (Device::Fresh, voice::Device::Fresh),
             };
         };
         let newest = self.store[of].model.generation;
@@ -137,13 +137,13 @@ impl World {
         let until = self.seconds + seconds;
         let ground = Ground {
             conversation: name(of),
-            voice: voice_name(voice),
+            voice: voice_name(name_there),
             receipt_generation: receipt,
             print: embedding(print),
         };
         let usable_until = Monotonic::from_origin(Duration::from_secs(until));
         let hint = Hint { ground, centroid: embedding(sound), usable_until };
-        let model = lane::Hint { ground: lane::Ground { of, voice, receipt, print }, sound, until };
-        (Device::Reconnecting(Box::new(hint)), lane::Device::Reconnecting(model))
+        let model = voice::Hint { ground: voice::Ground { of, voice: name_there, receipt, print }, sound, until };
+        (Device::Reconnecting(Box::new(hint)), voice::Device::Reconnecting(model))
     }
 }

@@ -1,38 +1,14 @@
 //! From a seed to a sequence of moves. Every sequence has a mood: a few sounds, voices and kinds of moves that it prefers, so
-//! that the same voices meet again and again.
+//! that the same voices meet again and again; and now and then a plot.
+
+mod plots;
+mod random;
 
 use matcher_core::receipt::Reach;
 
-use super::moves::{About, Asked, Kept, Move, Reserved, Said, Says};
+use self::random::Random;
+use super::moves::{About, Asked, Kept, Move, Reserved, Said, Says, Which};
 use super::words::{CONVERSATIONS, GALLERIES, Name, OWNER, OWNER_ANEW, SCOPES, SEGMENTS, SOUNDS, SPEAKERS, Sound};
-
-/// `SplitMix64`: every seed is as good as every other.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).expect("it is below a usize")
-    }
-
-    fn one_in(&mut self, many: usize) -> bool {
-        self.below(many) == 0
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-}
-
-/// The newest of whatever it is.
-const LAST: usize = usize::MAX;
 
 /// The least and the most moves of a sequence, but for a plot that begins at its end.
 const MOVES: std::ops::Range<usize> = 12..36;
@@ -129,102 +105,6 @@ impl Mood {
         Self { random, lanes, speakers, scopes, sounds, people, kinds, plots }
     }
 
-    /// A few moves that lead where chance alone seldom gets, with other things happening between them.
-    fn plot(&mut self, moves: &mut Vec<Move>) {
-        let lane = self.random.below(self.lanes);
-        match self.random.below(8) {
-            0 => self.plot_a_silence(lane, moves),
-            1..5 => self.plot_a_rollover(lane, moves),
-            _ => self.plot_a_reconnect(lane, moves),
-        }
-    }
-
-    /// A voice has its name, people say something of one of its segments, and then the name does not hold any more.
-    fn plot_a_silence(&mut self, lane: usize, moves: &mut Vec<Move>) {
-        let said = Said { scope: None, half_seconds: 10, ..self.said(lane) };
-        moves.push(Move::Hear(said, OWNER));
-        let about = About::Segment(self.random.of(&SEGMENTS), Reach::Voice);
-        let edits = vec![((said.speaker, self.scope()), about, self.says())];
-        moves.push(Move::Correct { conversation: self.conversation(), edits, is_told: true });
-        self.between(moves);
-        moves.push(match self.random.below(3) {
-            0 => Move::People { lane, people: self.random.below(GALLERIES.len()) },
-            1 => Move::Hear(Said { speaker: self.speaker(), ..said }, self.sound()),
-            _ => {
-                let edits = vec![(self.voice(), self.about(), Says::Owner)];
-                Move::Correct { conversation: self.conversation(), edits, is_told: true }
-            }
-        });
-    }
-
-    fn between(&mut self, moves: &mut Vec<Move>) {
-        for _ in 0..self.random.of(&[0, 0, 1, 1, 2, 3]) {
-            moves.push(self.next());
-        }
-    }
-
-    /// The owner speaks, the conversation rolls over, and its word comes.
-    fn plot_a_rollover(&mut self, lane: usize, moves: &mut Vec<Move>) {
-        let said = Said { scope: None, half_seconds: 10, ..self.said(lane) };
-        if self.random.one_in(2) {
-            moves.push(Move::Hear(Said { speaker: self.speaker(), ..said }, self.sound()));
-        }
-        let sound = if self.random.one_in(3) { self.sound() } else { OWNER };
-        moves.push(Move::Hear(said, sound));
-        self.between(moves);
-        moves.push(Move::RollOver { lane, to: self.random.below(CONVERSATIONS) });
-        match self.random.below(8) {
-            0 => moves.push(Move::People { lane, people: self.random.below(GALLERIES.len()) }),
-            1 => {
-                moves.push(Move::Provider { lane, scope: self.scope() });
-                moves.push(Move::Offer(self.said(lane)));
-            }
-            2 => moves.extend([Move::Offer(Said { half_seconds: 10, ..said }), Move::Turn { lane }]),
-            _ => self.between(moves),
-        }
-        moves.push(Move::Bring { moving: LAST, answer: self.answer() });
-        if self.random.one_in(4) {
-            moves.push(Move::Answer { query: LAST, sound: self.sound() });
-        }
-    }
-
-    /// A socket comes with a hint, and the owner speaks for a short time.
-    fn plot_a_reconnect(&mut self, lane: usize, moves: &mut Vec<Move>) {
-        let device = self.kept();
-        let of = if let Kept::Owner { of, .. } = device { of } else { 0 };
-        moves.push(match self.random.below(3) {
-            0 => Move::Resume { lane, device },
-            1 => Move::Clear { lane, device },
-            _ => Move::Leave { lane, to: self.random.below(CONVERSATIONS), device },
-        });
-        let said = Said { scope: None, half_seconds: self.random.of(&[4, 5, 6]), ..self.said(lane) };
-        if self.random.one_in(3) {
-            moves.push(Move::Offer(said));
-            moves.push(Move::Turn { lane });
-            self.between(moves);
-            let unread = self.random.one_in(3);
-            let (query, sound) = (LAST, OWNER);
-            moves.push(if unread { Move::Unread { query, sound } } else { Move::Answer { query, sound } });
-        } else {
-            self.between(moves);
-            moves.push(Move::Hear(said, OWNER));
-        }
-        if self.random.one_in(6) {
-            moves.push(self.correct());
-            moves.push(Move::Word { lane, of, answer: Asked::Answers });
-            moves.push(Move::Word { lane, of, answer: Asked::AnsweredBefore });
-        }
-        if self.random.one_in(3) {
-            if self.random.one_in(3) {
-                moves.push(Move::RollOver { lane, to: self.random.below(CONVERSATIONS) });
-                moves.push(self.correct());
-                moves.push(Move::Bring { moving: LAST, answer: Asked::Answers });
-            } else {
-                self.plot_a_rollover(lane, moves);
-            }
-        }
-    }
-
     fn next(&mut self) -> Move {
         let lane = self.random.below(self.lanes);
         match self.random.of(&self.kinds.clone()) {
@@ -233,15 +113,15 @@ impl Mood {
             Kind::OfferLate => Move::OfferLate(self.said(lane)),
             Kind::Turn => Move::Turn { lane },
             Kind::Dispatch => Move::Dispatch { lane },
-            Kind::Reserve => Move::Reserve { dispatch: self.random.below(4), answer: self.reserved() },
-            Kind::Answer => Move::Answer { query: self.random.below(16), sound: self.sound() },
-            Kind::Unread => Move::Unread { query: self.random.below(16), sound: self.sound() },
-            Kind::Fail => Move::Fail { query: self.random.below(16) },
+            Kind::Reserve => Move::Reserve { dispatch: self.which(), answer: self.reserved() },
+            Kind::Answer => Move::Answer { query: self.which(), sound: self.sound() },
+            Kind::Unread => Move::Unread { query: self.which(), sound: self.sound() },
+            Kind::Fail => Move::Fail { query: self.which() },
             Kind::Correct => self.correct(),
             Kind::Deliver => Move::Deliver { conversation: self.conversation(), back: self.random.below(4) },
             Kind::People => Move::People { lane, people: self.random.of(&self.people.clone()) },
             Kind::RollOver => Move::RollOver { lane, to: self.random.below(CONVERSATIONS) },
-            Kind::Bring => Move::Bring { moving: self.random.below(4), answer: self.answer() },
+            Kind::Bring => Move::Bring { moving: self.which(), answer: self.answer() },
             Kind::Leave => Move::Leave { lane, to: self.random.below(CONVERSATIONS), device: self.kept() },
             Kind::Resume => Move::Resume { lane, device: self.kept() },
             Kind::Clear => Move::Clear { lane, device: self.kept() },
@@ -276,6 +156,10 @@ impl Mood {
 
     fn answer(&mut self) -> Asked {
         self.random.of(&[Asked::IsSilent, Asked::AnsweredBefore, Asked::Answers, Asked::Answers, Asked::Answers])
+    }
+
+    fn which(&mut self) -> Which {
+        Which::Number(self.random.below(16))
     }
 
     fn reserved(&mut self) -> Reserved {
