@@ -12,7 +12,7 @@
 //!                    └─────────────── worker thread: Extractor = front end (resample, fbank, mel) + session (onnx, runtime)
 //! ```
 //! The rules stand in [`turns`], [`intensity`] and the roster, which know neither threads nor clocks. [`install`] fetches
-//! the runtime and the model, [`mod@bench`] measures, [`scripted`] stands in for the model, [`remote`] asks another machine.
+//! the runtime and the models, [`inspect`] looks at others, [`mod@bench`] measures, [`scripted`] stands in for the model, [`remote`] asks another machine.
 
 mod bank;
 pub mod bench;
@@ -22,6 +22,7 @@ pub mod extractor;
 pub mod faults;
 pub mod fbank;
 pub mod front_end;
+pub mod inspect;
 pub mod install;
 pub mod intensity;
 mod manifest;

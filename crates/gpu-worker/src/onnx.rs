@@ -243,7 +243,7 @@ impl Extractor for OnnxExtractor {
     }
 }
 
-fn session(runtime: &'static Runtime, graph: &Path) -> Result<Session, String> {
+pub(crate) fn session(runtime: &'static Runtime, graph: &Path) -> Result<Session, String> {
     let builder = Session::builder(runtime.environment()).map_err(|error| error.to_string())?;
     let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| error.to_string())?;
     let builder = builder.with_intra_threads(1).map_err(|error| error.to_string())?;

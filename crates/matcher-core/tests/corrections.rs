@@ -163,6 +163,26 @@ fn a_segments_name_silences_its_voice_and_names_nobody() {
     assert_eq!(driver.exited(ExitReason::ManualDecision), 1);
 }
 
+// A14, A15
+#[test]
+fn a_silenced_voice_keeps_the_name_that_its_evidence_gave_it_only_as_long_as_that_holds() {
+    for change in ["another voice claims the owner", "the owner is deleted"] {
+        let mut driver = Driver::owner_only();
+        driver.by_default(Vector(OWNER));
+        driver.update(&[says(1, 0.0, 6.0)]);
+        correct(&mut driver, 1, segment("s1", Reach::Voice), is("p1", Role::Person));
+        assert_eq!(driver.person(1), Some("user".into()));
+        match change {
+            "the owner is deleted" => driver.enrol(sarah_only()),
+            _ => driver.update(&[says(2, 10.0, 16.0)]),
+        }
+        assert_eq!((driver.person(1), driver.retracted().len()), (None, 1), "{change}");
+        driver.enrol(owner_only());
+        correct(&mut driver, 2, Subject::Voice, not_me());
+        assert_eq!(driver.person(1), None, "and it does not get it back");
+    }
+}
+
 // B7.98
 #[test]
 fn a_name_for_one_segment_alone_leaves_its_voice_to_its_evidence() {

@@ -13,7 +13,7 @@ mod reference;
 use reference::{Mistake, Rule, Tally};
 
 /// Sequences when nothing else is asked for.
-const SEQUENCES: u64 = 100_000;
+const SEQUENCES: u64 = 200_000;
 
 /// How many sequences a planted mistake may survive.
 const SEQUENCES_OF_A_MISTAKE: u64 = 20_000;

@@ -157,7 +157,8 @@ impl Draft {
     /// The file's text: JSON, without what is missing.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut fields = serde_json::to_value(&self.manifest).expect("a manifest of plain numbers and text is valid JSON");
+        let mut fields =
+            serde_json::to_value(&self.manifest).expect("a manifest of plain numbers and text is valid JSON");
         if let Value::Object(fields) = &mut fields {
             fields.retain(|field, _| !self.missing.contains(&field.as_str()));
         }

@@ -11,7 +11,7 @@ use crate::evidence::Clip;
 use crate::exit::ExitReason;
 use crate::ids::{RequestId, SegmentId};
 use crate::memory::Heard;
-use crate::policy::{Candidate, Decision, Gallery, Policy, Role, Verdict};
+use crate::policy::{Candidate, Decision, Gallery, Policy, Print, Role, Verdict};
 use crate::queue::Voice;
 use crate::receipt::{Receipt, Source, Standing as Ruled};
 use crate::span::Spans;
@@ -221,6 +221,9 @@ impl Lane {
             let accepted = (standing == Arbitrated::Own && decision.verdict == Verdict::Accepted)
                 .then(|| decision.best.and_then(|best| self.gallery.at(best.index)))
                 .flatten();
+            // A silenced voice can lose the name that its evidence gave it, and get none.
+            let holds = |print: &&Print| record.identity.as_ref().is_some_and(|held| held.person == print.person);
+            let accepted = accepted.filter(|print| holds(print) || self.ruled(voice).is_free());
             let identity =
                 accepted.map(|print| Identity { person: print.person.clone(), name: print.name.clone(), origin });
             let status = match (accepted.map(|print| print.role), standing) {
@@ -240,7 +243,7 @@ impl Lane {
     }
 
     /// The voices whose evidence speaks, and what arbitration leaves of it. A rejected voice takes no part; one that people
-    /// decided about competes, and is not published from its evidence.
+    /// decided about competes, and gets no name from its evidence.
     fn arbitrated(&self) -> Vec<(Voice, Arbitrated)> {
         let judged: Vec<(Voice, Ruled, &Row)> = self
             .voices
@@ -259,8 +262,22 @@ impl Lane {
             .collect();
         let claim = if self.receipt.is_owner_reserved() { OwnerClaim::Reserved } else { OwnerClaim::Open };
         let standings = arbitrate(&contenders, &self.policy, claim);
-        let free = judged.iter().zip(standings).filter(|((_, ruled, _), _)| *ruled == Ruled::Free);
-        free.map(|((voice, ..), standing)| (*voice, standing)).collect()
+        let spoken_for = |(voice, ruled, _): &(Voice, Ruled, &Row)| match ruled {
+            Ruled::Free => true,
+            Ruled::Silenced => self.is_named_by_evidence(*voice),
+            Ruled::Rejected | Ruled::Named(..) | Ruled::Nobody => false,
+        };
+        let published = judged.iter().zip(standings).filter(|(judged, _)| spoken_for(judged));
+        published.map(|((voice, ..), standing)| (*voice, standing)).collect()
+    }
+
+    fn is_named_by_evidence(&self, voice: Voice) -> bool {
+        let Some(record) = self.voices.get(&voice) else { return false };
+        record.identity.as_ref().is_some_and(|identity| match identity.origin {
+            Origin::Automatic => true,
+            Origin::Carried => record.heard == Heard::Before,
+            Origin::Manual => false,
+        })
     }
 
     /// What people decided about a voice.
