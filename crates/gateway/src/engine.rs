@@ -48,13 +48,29 @@ pub fn manifest(config: &Config, home: &Home) -> Result<Manifest, ModelError> {
 /// # Errors
 /// When the model or the runtime cannot be used, or no worker comes up.
 pub fn open(config: &Config, home: &Home) -> Result<Pool, EngineError> {
+    open_with(config, home, Model::find)
+}
+
+/// As [`open`], also for a model whose distances are not known yet; nobody is named by it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_calibrate(config: &Config, home: &Home) -> Result<Pool, EngineError> {
+    open_with(config, home, Model::find_to_calibrate)
+}
+
+fn open_with(
+    config: &Config,
+    home: &Home,
+    find: fn(&str, &Path) -> Result<Model, ModelError>,
+) -> Result<Pool, EngineError> {
     let settings = settings(config);
     let pool = if config.extraction.model == scripted::NAME {
         let manifest = config.matching.over(&scripted::manifest());
         let factory = scripted::voices(manifest.dimension);
         Pool::start(settings, manifest, factory)?
     } else {
-        let model = Model::find(&config.extraction.model, home.path())?;
+        let model = find(&config.extraction.model, home.path())?;
         let runtime = runtime::open(config.extraction.runtime.as_deref().map(Path::new), home.path())?;
         Pool::start(settings, config.matching.over(model.manifest()), OnnxFactory::new(runtime, model))?
     };
@@ -66,6 +82,7 @@ fn settings(config: &Config) -> Settings {
     let defaults = Settings::default();
     Settings {
         workers: config.extraction.workers_set().unwrap_or(defaults.workers),
+        prefetch: usize::try_from(config.extraction.prefetch).unwrap_or(defaults.prefetch),
         run_max: Duration::from_secs_f64(config.extraction.run_deadline_seconds),
         patience: Duration::from_secs_f64(config.extraction.reservation_deadline_seconds),
         ..defaults

@@ -35,5 +35,5 @@ pub use ledger::{Lease, Ledger, Left, NoLease};
 pub use names::Names;
 pub use registry::{Capacity, Claim, ConversationKey, Fenced, Lineage, LineageKey, NotTaken, Registry, Taken};
 pub use ring::Ring;
-pub use service::{Arbiters, Ids, Service, Settings, SocketLimits};
+pub use service::{Arbiters, Ids, Service, Settings, SharePer, SocketLimits};
 pub use socket::{Drain, Frame, Outbound, Outflow, Outlet, Room, Socket, outlet};

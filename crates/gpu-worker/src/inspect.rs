@@ -70,6 +70,18 @@ pub enum InspectError {
     },
 }
 
+impl InspectError {
+    /// The same error of another file: a copy is inspected, and its original is what its owner knows.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        let path = path.to_owned();
+        match self {
+            Self::Load { reason, .. } => Self::Load { path, reason },
+            Self::Unfit { reason, .. } => Self::Unfit { path, reason },
+            Self::Trial { fed, reason, .. } => Self::Trial { path, fed, reason },
+        }
+    }
+}
+
 /// Inspects a graph. `told` is the front end when somebody knows it; then nothing is concluded, but still tried.
 ///
 /// # Errors

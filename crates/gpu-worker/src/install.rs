@@ -6,6 +6,7 @@
 //! home as it was. Nothing is installed that is already there with the right digest. Loading what was installed is
 //! [`crate::runtime`]'s and [`crate::onnx`]'s work, not this module's.
 
+mod add;
 mod catalogue;
 mod python;
 mod workshop;
@@ -18,6 +19,7 @@ use crate::digest::sha256_of;
 use crate::manifest::Manifest;
 use crate::onnx;
 
+pub use add::{AddError, Added, Addition, add};
 pub use catalogue::{Item, list};
 use catalogue::{MODELS, Model, RUNTIME, Recipe};
 use workshop::Workshop;

@@ -15,20 +15,22 @@ use serde::Serialize;
 
 pub use discipline::Name;
 use pool::{Machine, Outcome, run};
-use scenario::{CONVERSATIONS, LONG, Load, Pace, SHORT};
+use scenario::{Bursts, CALM, CONVERSATIONS, LONG, Load, Pace, SHORT};
 
-/// Of an hour; enough that a hundredth of the waits is ten of them or more.
-const CALM: Duration = Duration::from_secs(120);
+/// Enough that a hundredth of the calm ones' waits is ten of them.
+const WAITS: Duration = Duration::from_secs(120);
 /// Conversations that always want more settle soon.
-const BUSY: Duration = Duration::from_secs(30);
+const SHARES: Duration = Duration::from_secs(30);
 
-/// What nine conversations that ask once a second wait, alone and beside a tenth that bursts out with a hundred queries
+/// What nine conversations that ask once a second wait, alone and beside others that burst out with a hundred queries each
 /// every five seconds. Milliseconds from the moment when a query could start to its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Waits {
     /// How the nine ask.
     pub load: &'static str,
-    /// Seconds of audio in each query of the burst; the nine's have two.
+    /// How many burst.
+    pub bursting: usize,
+    /// Seconds of audio in each of their queries; the nine's have two.
     pub burst_clip_s: u64,
     /// Who gives the turns.
     pub discipline: Name,
@@ -38,7 +40,7 @@ pub struct Waits {
     pub prefetch: usize,
     /// Alone.
     pub alone_ms: Percentiles,
-    /// Beside the tenth.
+    /// Beside those that burst.
     pub beside_ms: Percentiles,
     /// p99 beside to p99 alone.
     pub p99_ratio: f64,
@@ -92,32 +94,29 @@ pub fn measure(seed: u64) -> FairnessReport {
 }
 
 fn all_waits(seed: u64) -> Vec<Waits> {
-    let paces = [("evenly", Pace::Even), ("at random", Pace::Random), ("together", Pace::Together)];
+    const ONE: Bursts = Bursts { count: 1, clip: SHORT };
+    const FIVE: Bursts = Bursts { count: 5, clip: SHORT };
+    const LONGER: Bursts = Bursts { count: 1, clip: LONG };
+    let machine = |workers, prefetch| Machine { workers, prefetch };
     let mut rows = Vec::new();
-    for pace in paces {
-        for workers in [1, 2] {
-            for discipline in Name::ALL {
-                rows.push(waits(discipline, Machine { workers, prefetch: 0 }, pace, (SHORT, seed)));
-            }
+    for pace in [Pace::Even, Pace::Random, Pace::Together] {
+        for (bursts, workers) in [(ONE, 1), (ONE, 2), (FIVE, 1)] {
+            rows.extend(Name::ALL.map(|by| waits(by, machine(workers, 0), (pace, bursts), seed)));
         }
-        rows.push(waits(Name::Accounts, Machine { workers: 1, prefetch: 1 }, pace, (SHORT, seed)));
-        rows.push(waits(Name::Accounts, Machine { workers: 1, prefetch: 0 }, pace, (LONG, seed)));
+        rows.push(waits(Name::Accounts, machine(1, 1), (pace, ONE), seed));
+        rows.push(waits(Name::Accounts, machine(1, 0), (pace, LONGER), seed));
     }
     rows
 }
 
-fn waits(
-    discipline: Name,
-    machine: Machine,
-    (load, pace): (&'static str, Pace),
-    (clip, seed): (Duration, u64),
-) -> Waits {
-    let run = |clip| run(discipline, machine, scenario::burst(pace, clip, CALM, seed));
-    let (alone, beside) = (run(None), run(Some(clip)));
+fn waits(discipline: Name, machine: Machine, (pace, bursts): (Pace, Bursts), seed: u64) -> Waits {
+    let run = |bursts| run(discipline, machine, scenario::burst(pace, bursts, WAITS, seed));
+    let (alone, beside) = (run(Bursts { count: 0, ..bursts }), run(bursts));
     let (alone_ms, beside_ms) = (of_the_calm(&alone), of_the_calm(&beside));
     Waits {
-        load,
-        burst_clip_s: clip.as_secs(),
+        load: pace.as_str(),
+        bursting: bursts.count,
+        burst_clip_s: bursts.clip.as_secs(),
         discipline,
         workers: machine.workers,
         prefetch: machine.prefetch,
@@ -129,7 +128,7 @@ fn waits(
 }
 
 fn of_the_calm(outcome: &Outcome) -> Percentiles {
-    let mut waits: Vec<Duration> = outcome.waits.range(1..).flat_map(|(_, waits)| waits).copied().collect();
+    let mut waits: Vec<Duration> = outcome.waits.range(..CALM).flat_map(|(_, waits)| waits).copied().collect();
     waits.sort_unstable();
     let at = |percent: usize| waits.get(waits.len() * percent / 100).or(waits.last()).copied().map_or(0.0, millis);
     Percentiles { p50: at(50), p99: at(99), max: at(100) }
@@ -138,10 +137,10 @@ fn of_the_calm(outcome: &Outcome) -> Percentiles {
 fn all_shares() -> Vec<Shares> {
     let mixed: Vec<Duration> = (0..CONVERSATIONS).map(|key| if key % 2 == 0 { SHORT } else { LONG }).collect();
     let loads: [(&str, &dyn Fn() -> Load); 4] = [
-        ("ten alike", &|| scenario::busy(&[SHORT; CONVERSATIONS], BUSY)),
-        ("weights 1, 2 and 4", &|| scenario::weighted(BUSY)),
-        ("clips of 2 s beside clips of 10 s", &|| scenario::busy(&mixed, BUSY)),
-        ("ten alike, others come and go", &|| scenario::comings_and_goings(BUSY)),
+        ("ten alike", &|| scenario::busy(&[SHORT; CONVERSATIONS], SHARES)),
+        ("weights 1, 2 and 4", &|| scenario::weighted(SHARES)),
+        ("clips of 2 s beside clips of 10 s", &|| scenario::busy(&mixed, SHARES)),
+        ("ten alike, others come and go", &|| scenario::comings_and_goings(SHARES)),
     ];
     let rows = |(name, load): (&'static str, &dyn Fn() -> Load)| Name::ALL.map(|to| shares(name, to, load()));
     loads.into_iter().flat_map(rows).collect()
@@ -201,10 +200,11 @@ impl fmt::Display for FairnessReport {
         for row in &self.waits {
             let alone = format!("{:.1} / {:.1}", row.alone_ms.p50, row.alone_ms.p99);
             let beside = format!("{:.1} / {:.1} / {:.1}", row.beside_ms.p50, row.beside_ms.p99, row.beside_ms.max);
-            let (clip, idle) = (format!("{} s", row.burst_clip_s), format!("{:.1} ms", row.idle_ms));
+            let (bursts, idle) =
+                (format!("{} x {} s", row.bursting, row.burst_clip_s), format!("{:.1} ms", row.idle_ms));
             writeln!(
                 f,
-                "{:<10} {clip:>5} {:<10} {:>7} {:>8}  {alone:>15}  {beside:>23}  {:>5.2}  {idle:>7}",
+                "{:<10} {bursts:>8} {:<10} {:>7} {:>8}  {alone:>15}  {beside:>23}  {:>5.2}  {idle:>7}",
                 row.load,
                 row.discipline.as_str(),
                 row.workers,
@@ -236,9 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_a_hundred_at_most_doubles_what_nine_calm_conversations_wait() {
+    fn bursts_of_a_hundred_at_most_double_what_nine_calm_conversations_wait() {
         for seed in 1..6 {
             let report = measure(seed);
+            assert_eq!(rows(&report, Name::Accounts).count(), 9);
             for row in rows(&report, Name::Accounts) {
                 assert!(row.p99_ratio <= 2.0, "{row:?}");
             }
@@ -246,12 +247,19 @@ mod tests {
     }
 
     #[test]
-    fn first_come_first_served_makes_them_wait_dozens_of_times_as_long_so_the_load_can_tell() {
+    fn the_loads_can_tell_for_the_other_disciplines_make_the_calm_wait_for_each_that_bursts() {
         let report = measure(1);
         for row in rows(&report, Name::Arrival).filter(|row| row.load != "together") {
             assert!(row.p99_ratio > 20.0, "{row:?}");
         }
-        assert!(rows(&report, Name::Rounds).any(|row| row.p99_ratio > 2.0), "a round's wait is more than a run's");
+        for row in rows(&report, Name::Rounds).filter(|row| row.load != "together" && row.bursting == 5) {
+            assert!(row.p99_ratio > 2.0, "{row:?}");
+        }
+        let ahead = report.waits.iter().find(|row| row.prefetch == 1);
+        assert!(
+            ahead.is_some_and(|row| row.p99_ratio > 2.0),
+            "a query started ahead is one more to wait for: {ahead:?}"
+        );
     }
 
     #[test]
@@ -287,7 +295,7 @@ mod tests {
     fn one_seed_gives_one_report_in_words_and_in_json() {
         assert_eq!(measure(7), measure(7));
         let json = serde_json::to_value(measure(7)).unwrap();
-        assert_eq!(json["waits"].as_array().map(Vec::len), Some(24));
+        assert_eq!(json["waits"].as_array().map(Vec::len), Some(33));
         assert_eq!(json["shares"][0]["discipline"], "accounts");
         assert!(measure(7).to_string().contains("seed 7"));
     }

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     // Whatever can be wrong with the input is said before the model is loaded.
     let plan = Plan::read(args)?;
     args.plot.as_deref().map_or(Ok(()), check_plot)?;
-    let engine = context.open_engine()?;
+    let engine = context.open_engine_to_calibrate()?;
     let present = context.config.matching.over(gpu_worker::Engine::manifest(&engine));
     let heard = plan.compare(&engine);
     engine.shutdown();

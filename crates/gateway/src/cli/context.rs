@@ -77,6 +77,14 @@ impl Context {
         Ok(engine::open(&self.config, &self.home)?)
     }
 
+    /// Starts the engine for a model whose distances need not be known yet. Blocks until a worker is up.
+    ///
+    /// # Errors
+    /// As [`Context::open_engine`].
+    pub fn open_engine_to_calibrate(&self) -> Result<Pool, CliError> {
+        Ok(engine::open_to_calibrate(&self.config, &self.home)?)
+    }
+
     /// Opens the store in the data directory.
     ///
     /// # Errors

@@ -116,6 +116,13 @@ section! {
         runtime: Option<String> = None, example "\"/usr/lib/libonnxruntime.so\"";
         /// Worker threads, one model session each. 0 takes one core less than there are, at least one.
         workers: u32 = 0, 0 to 256;
+        /// Queries for each worker that may be started while it runs another. Each is one more run that a conversation waits
+        /// for which comes new, and 0 costs a worker well under a millisecond between runs; 1 where runs are as short as
+        /// that, as on a GPU.
+        prefetch: u32 = 0, 0 to 8;
+        /// Whether a conversation's share of the workers grows with its recordings: true or false. Off, because devices in one
+        /// room hear the same voices, and whoever adds devices would take turns from everybody else.
+        share_per_recording: Switch = Switch::Off;
         /// Seconds that one run may take: over ten times what the slowest clip needs, so that beyond it the session hangs.
         run_deadline_seconds: f64 = 3.0, 0.05 to 60;
         /// Seconds from the reservation to its settlement: one run to wait for, and one's own.

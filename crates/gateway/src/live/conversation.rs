@@ -201,7 +201,8 @@ impl Conversation {
             return self.service.turnstile.want(key, Wish::NOTHING);
         }
         let firsts = self.scheduler.first_tries().saturating_sub(granted).min(wanted);
-        self.service.turnstile.want(key, Wish::new(firsts, wanted - firsts));
+        let weight = self.service.settings.shares.weight(self.lanes.len());
+        self.service.turnstile.want(key, Wish::new(firsts, wanted - firsts).weighing(weight));
     }
 
     /// Asks for no turn until `wait` has passed.

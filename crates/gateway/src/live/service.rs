@@ -57,6 +57,27 @@ pub struct Settings {
     pub sockets_max: usize,
     /// Conversations in this process.
     pub conversations_max: usize,
+    /// What has one share of the workers' turns.
+    pub shares: SharePer,
+}
+
+/// What has one share of the workers' turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharePer {
+    /// Each conversation, whatever it holds.
+    Conversation,
+    /// Each recording: a conversation has as many shares as lanes.
+    Recording,
+}
+
+impl SharePer {
+    /// The weight of a conversation that holds `lanes`.
+    pub(super) fn weight(self, lanes: usize) -> NonZeroU16 {
+        match self {
+            Self::Conversation => NonZeroU16::MIN,
+            Self::Recording => u16::try_from(lanes).ok().and_then(NonZeroU16::new).unwrap_or(NonZeroU16::MIN),
+        }
+    }
 }
 
 /// Where new ids and tokens come from.

@@ -84,6 +84,12 @@ impl Draft {
         Ok(Self { manifest, missing })
     }
 
+    /// The same distances for a manifest that `describe` makes of this one's.
+    #[must_use]
+    pub fn described(self, describe: impl FnOnce(Manifest) -> Manifest) -> Self {
+        Self { manifest: describe(self.manifest), ..self }
+    }
+
     /// The manifest, complete or not.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {

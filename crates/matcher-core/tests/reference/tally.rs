@@ -29,7 +29,7 @@ rules! {
     ManualOverride, ManualOverrideHere, StaleGeneration, ProfileUnavailable, ProfileChanged,
     ScopeChangedMeanwhile, CurrentEvidence, CarriedAutomatic, OwnerContended, CarryDonorAuthority, VoiceprintRejected,
     CompetitorBrought, CompetitorFreed, CarriedWhileHeardHere, AttemptsGoOn,
-    Kept, KeptAgain, Withdrawn,
+    Kept, KeptAgain, KeptFromBefore, Withdrawn,
 }
 
 /// See the module's text.

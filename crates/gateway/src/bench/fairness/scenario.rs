@@ -7,8 +7,10 @@ use std::time::Duration;
 pub(super) const SHORT: Duration = Duration::from_secs(2);
 /// The longest clip.
 pub(super) const LONG: Duration = Duration::from_secs(10);
-/// Conversations of every load; number 0 is the one that bursts, if one does.
+/// Conversations that always want more, in the loads that have only such.
 pub(super) const CONVERSATIONS: usize = 10;
+/// Conversations that ask once a second, in the loads that have such; their numbers come first.
+pub(super) const CALM: usize = 9;
 /// Queries of one burst.
 const BURST: usize = 100;
 /// From one burst to the next.
@@ -41,7 +43,7 @@ pub(super) struct Load {
     pub(super) weights: Vec<NonZeroU16>,
     /// When a conversation leaves, with all that it still wants.
     pub(super) leaves: Vec<(Duration, usize)>,
-    /// When it is over; nothing, when all is answered.
+    /// When it is over, whatever is left; nothing, when all is answered.
     pub(super) until: Option<Duration>,
 }
 
@@ -56,32 +58,49 @@ pub(super) enum Pace {
     Together,
 }
 
-/// Nine conversations that ask once a second for `time`, and a tenth whose bursts hold clips of this length, or which is
-/// not there. Its queries are first tries and theirs repeats, which is the harder way round.
-pub(super) fn burst(pace: Pace, clip: Option<Duration>, time: Duration, seed: u64) -> Load {
+impl Pace {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Even => "evenly",
+            Self::Random => "at random",
+            Self::Together => "together",
+        }
+    }
+}
+
+/// What the calm have beside them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bursts {
+    /// Conversations that burst, all at the same moments.
+    pub(super) count: usize,
+    pub(super) clip: Duration,
+}
+
+/// The calm for `time`, and beside them those that burst. The calm ones' queries are repeats and the others' first tries,
+/// which is the harder way round.
+pub(super) fn burst(pace: Pace, bursts: Bursts, time: Duration, seed: u64) -> Load {
     let mut random = Random(seed);
     let mut asks = Vec::new();
     for second in 0..time.as_secs() {
-        for key in 1..CONVERSATIONS {
-            let calm = CONVERSATIONS - 1;
+        for key in 0..CALM {
             let within = match pace {
-                Pace::Even => Duration::from_secs(1) * index(key - 1) / index(calm),
+                Pace::Even => Duration::from_secs(1) * number(key) / number(CALM),
                 Pace::Random => Duration::from_micros(random.below(1_000_000)),
                 Pace::Together => Duration::ZERO,
             };
             asks.push(Ask { at: Duration::from_secs(second) + within, key, kind: Kind::Repeat, clip: SHORT });
         }
     }
-    if let Some(clip) = clip {
-        // Not at a full second, where some of the calm begin.
-        let mut at = Duration::from_micros(random.below(1_000_000));
-        while at < time {
-            asks.extend(std::iter::repeat_n(Ask { at, key: 0, kind: Kind::First, clip }, BURST));
-            at += BURST_EVERY;
+    // Not at a full second, where some of the calm begin.
+    let mut at = Duration::from_micros(random.below(1_000_000));
+    while at < time {
+        for key in CALM..CALM + bursts.count {
+            asks.extend(std::iter::repeat_n(Ask { at, key, kind: Kind::First, clip: bursts.clip }, BURST));
         }
+        at += BURST_EVERY;
     }
     asks.sort_by_key(|ask| ask.at);
-    Load { asks, ..Load::default() }
+    Load { asks, until: Some(time), ..Load::default() }
 }
 
 /// Conversations that always want more, for `time`: each with its clip, weight one.
@@ -120,8 +139,8 @@ pub(super) fn comings_and_goings(time: Duration) -> Load {
     load
 }
 
-fn index(number: usize) -> u32 {
-    u32::try_from(number).expect("a conversation of a load has a small number")
+fn number(key: usize) -> u32 {
+    u32::try_from(key).expect("a conversation of a load has a small number")
 }
 
 /// Xorshift: enough to scatter moments, and the same everywhere.

@@ -11,6 +11,7 @@ use crate::reference::words::{Name, Told};
 
 use super::Word;
 use super::hearing::owner;
+use super::keepsake::InStore;
 use super::lane::Lane;
 use super::memory::{Memory, unheard};
 use super::receipt::{Receipt, Ruled};
@@ -31,6 +32,10 @@ type Fate = (Name, Carried, Target, CarryReason);
 impl Lane {
     /// A rollover's word came: who may come along does, and of each voice that had a name it is told what became of it.
     pub(crate) fn carried(&mut self, carry: Carry) -> (Vec<Told>, Vec<(u32, u32)>) {
+        if carry.memory.is_kept && carry.generation == self.generation && self.kept == InStore::Nothing {
+            self.rules.saw(Rule::KeptFromBefore);
+            self.kept = InStore::FromBefore;
+        }
         let mut fates: Vec<Fate> = Vec::new();
         let mut candidates: Vec<Name> = Vec::new();
         for voice in carry.memory.voices.iter().filter(|voice| voice.identity().is_some()) {

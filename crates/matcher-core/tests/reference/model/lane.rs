@@ -10,7 +10,7 @@ use crate::reference::tally::Rule;
 use crate::reference::words::{Identity, Name, Person, Told};
 
 use super::hearing::{self, Decision};
-use super::keepsake::Kept;
+use super::keepsake::InStore;
 use super::receipt::{Receipt, Ruled};
 use super::voice::{Device, Heard, Voice};
 use super::{Message, Rules, Word};
@@ -30,7 +30,7 @@ pub(crate) struct Lane {
     pub(crate) device: Device,
     pub(crate) tried: Vec<u32>,
     pub(crate) words: BTreeMap<usize, Word>,
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: InStore,
     /// When the words that names rest on are to be heard again.
     pub(crate) words_due: Option<u64>,
     pub(crate) rules: Rc<Rules>,
@@ -45,7 +45,7 @@ impl Lane {
         rules: Rc<Rules>,
     ) -> Self {
         let (voices, scopes, tried, words) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        let (current, device, kept, words_due) = (None, Device::Unknown, None, None);
+        let (current, device, kept, words_due) = (None, Device::Unknown, InStore::Nothing, None);
         Self { id, generation, people, voices, scopes, receipt, current, device, tried, words, kept, words_due, rules }
     }
 
@@ -137,6 +137,11 @@ impl Lane {
         let origin = if voice.heard == Heard::Before { Origin::Carried } else { Origin::Automatic };
         let person = decision.best.map(|(best, _)| &self.people[best]);
         let person = person.filter(|_| decision.is_accepted && !is_contended);
+        let has = |person: &&Person| voice.identity().is_some_and(|identity| identity.person == person.id);
+        if can_lose && !person.as_ref().is_some_and(has) {
+            self.rules.saw(Rule::SilencedLosesItsName);
+        }
+        let person = person.filter(|person| !can_lose || has(person));
         let identity = person.map(|person| Identity { person: person.id, name: person.name, origin });
         let (status, rule) = match person {
             Some(person) if person.is_owner => (Status::User, Rule::Accepted),
@@ -146,14 +151,7 @@ impl Lane {
             None => (Status::NoMatch, Rule::NoMatch),
         };
         self.rules.saw(rule);
-        let known = voice.identity();
-        let is_kept = can_lose && known.map(|known| known.person) == identity.map(|identity| identity.person);
-        if can_lose && !is_kept {
-            self.rules.saw(Rule::SilencedLosesItsName);
-        }
-        if !is_kept {
-            self.voices[at].is = Some((status, identity.filter(|_| !can_lose)));
-        }
+        self.voices[at].is = Some((status, identity));
     }
 
     /// What people decided about a voice holds, whatever its evidence says.

@@ -8,6 +8,7 @@ use crate::reference::words::{Name, Sound};
 
 use super::Word;
 use super::hearing::owner;
+use super::keepsake::InStore;
 use super::lane::Lane;
 use super::receipt::Ruled;
 use super::voice::Voice;
@@ -19,6 +20,8 @@ pub(crate) struct Memory {
     pub(crate) by_people: Vec<Name>,
     pub(crate) owner: Option<Sound>,
     pub(crate) words: BTreeMap<usize, Word>,
+    /// Whether a device keeps the owner.
+    pub(crate) is_kept: bool,
 }
 
 impl Memory {
@@ -45,10 +48,11 @@ impl Lane {
         let says_nothing =
             |voice: &Voice| voice.judged.is_none() && voice.identity().is_none() && voice.clips.is_empty();
         let owner = owner(self.people).map(|owner| owner.sound);
+        let is_kept = self.kept != InStore::Nothing;
         let decided = |voice: &&Voice| self.ruled(voice.name) != Ruled::Free;
         let by_people = self.voices.iter().filter(decided).map(|voice| voice.name).collect();
         let voices = self.voices.iter().filter(|voice| !says_nothing(voice)).cloned().collect();
-        Memory { voices, by_people, owner, words: self.words }
+        Memory { voices, by_people, owner, words: self.words, is_kept }
     }
 
     /// The recording resumes: everything is as it was, and nothing of it is told before it is heard.

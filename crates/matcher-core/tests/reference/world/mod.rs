@@ -34,6 +34,7 @@ struct Side {
     conversation: usize,
     generation: u64,
     scope: &'static str,
+    has_device: bool,
     people: &'static [Person],
     /// Half seconds of audio so far.
     audio: u64,
@@ -139,7 +140,16 @@ impl World {
         self.real[0].handle_joined(LaneId(id), join).expect("the lane is new");
         self.model.joined(0, id, 1, people);
         let (scope, attempts) = (SCOPES[0], BTreeMap::new());
-        self.lanes.push(Side { id, conversation: 0, generation: 1, scope, people, audio: 0, attempts });
+        self.lanes.push(Side {
+            id,
+            conversation: 0,
+            generation: 1,
+            scope,
+            has_device: false,
+            people,
+            audio: 0,
+            attempts,
+        });
     }
 
     /// The position of what is meant among so many.

@@ -57,8 +57,10 @@ impl World {
         }
         let (left, memory) = self.depart(lane, to)?;
         let attempts = std::mem::take(&mut self.lanes[lane].attempts);
-        let join = Join { held: left.held, ..self.join(lane) };
-        self.arrive(lane, join, (Memory::default(), voice::Device::Unknown))?;
+        let device = if self.lanes[lane].has_device { Kept::Nothing } else { Kept::NoDevice };
+        let (device, model) = self.device(&device);
+        let join = Join { held: left.held, device, ..self.join(lane) };
+        self.arrive(lane, join, (Memory::default(), model))?;
         let (scope, generation) = (self.lanes[lane].scope, Generation(self.lanes[lane].generation));
         let donor = matcher_core::Donor::Unavailable;
         let carry = Carry { generation, scope: Self::scope(scope), memory: left.memory, attempts, donor };
@@ -105,6 +107,7 @@ impl World {
         }
         let (left, _) = self.depart(lane, to)?;
         self.lanes[lane].attempts.clear();
+        self.lanes[lane].has_device = *device != Kept::NoDevice;
         let (device, model) = self.device(device);
         let join = Join { held: left.held, device, ..self.join(lane) };
         self.arrive(lane, join, (Memory::default(), model))
@@ -113,6 +116,7 @@ impl World {
     pub(super) fn resume(&mut self, lane: usize, device: &Kept) -> Result<(), Difference> {
         let (left, memory) = self.depart(lane, self.lanes[lane].conversation)?;
         self.lanes[lane].audio = 0;
+        self.lanes[lane].has_device = *device != Kept::NoDevice;
         let (device, model) = self.device(device);
         let join = Join { held: left.held, memory: left.memory, device, ..self.join(lane) };
         self.arrive(lane, join, (memory, model))
@@ -120,6 +124,7 @@ impl World {
 
     pub(super) fn clear(&mut self, lane: usize, device: &Kept) -> Result<(), Difference> {
         let (left, _) = self.depart(lane, self.lanes[lane].conversation)?;
+        self.lanes[lane].has_device = *device != Kept::NoDevice;
         let (device, model) = self.device(device);
         let join = Join { held: left.held, device, ..self.join(lane) };
         self.arrive(lane, join, (Memory::default(), model))
