@@ -1,8 +1,9 @@
 """Measures the ranges that the eight-bit CAM++ needs: campplus_ranges.py CAMPPLUS.onnx FOLDER > RANGES.json
 
-FOLDER holds speech as WAV or FLAC at 16 kHz, mono, in any subfolders; the first and the middle three seconds of each file
-are heard, clean and with noise at 10 dB, so that the ranges hold for a room too. Needs numpy, onnx, onnxruntime and
-soundfile. What it prints is committed as crates/gpu-worker/install/campplus_ranges.json: numbers, and nothing of the speech.
+FOLDER holds speech as WAV or FLAC at 16 kHz, mono, in any subfolders; what is committed as
+crates/gpu-worker/install/campplus_ranges.json was measured on the demo's voices (.rollcall/voices, from
+scripts/voices.sh). The first and the middle three seconds of each file are heard, clean and with noise at 10 dB, so that
+the ranges hold for a room too. Needs numpy, onnx, onnxruntime and soundfile.
 """
 
 import json
@@ -52,20 +53,20 @@ def clips(folder: pathlib.Path):
 
 def main() -> None:
     model = onnx.load(sys.argv[1])
-    names = [name for name in quantize_campplus.quantized_tensors(model.graph)]
-    computed = [name for name in names if name != "x"]
-    model.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in computed)
+    names = quantize_campplus.quantized_tensors(model.graph)
+    for name in names:
+        model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     ranges, heard = {}, 0
     for clip in clips(pathlib.Path(sys.argv[2])):
         features = log_mel(clip)[None]
         heard += 1
-        for name, values in zip(computed, session.run(computed, {"x": features})):
+        for name, values in zip(names, session.run(names, {"x": features})):
             low, high = ranges.get(name, (0.0, 0.0))
             ranges[name] = (min(low, float(values.min())), max(high, float(values.max())))
     print(f"{heard} clips of {SECONDS} s", file=sys.stderr)
     assert heard, "there is no speech in that folder"
-    rows = (f'"{name}":[{ranges[name][0]:.5g},{ranges[name][1]:.5g}]' for name in names if name in ranges)
+    rows = (f'"{name}":[{ranges[name][0]:.5g},{ranges[name][1]:.5g}]' for name in names)
     print("{\n" + ",\n".join(rows) + "\n}")
 
 

@@ -17,11 +17,12 @@ use actix::{Actor, Addr};
 use bytes::Bytes;
 use gateway::capsule::Sealer;
 use gateway::history::History;
+use gateway::config::Switch;
 use gateway::live::corrections::{Corrections, Wish};
 use gateway::live::protocol::Bounds;
 use gateway::live::{
     Arbiters, Capsules, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow,
-    Registry, Service, Settings, Snapshot, Socket, SocketLimits, outlet,
+    Registry, Service, Settings, SharePer, Snapshot, Socket, SocketLimits, outlet,
 };
 use gpu_worker::Engine as _;
 use gpu_worker::turnstile::Turnstile;
@@ -266,6 +267,8 @@ fn settings() -> Settings {
         },
         sockets_max: 1000,
         conversations_max: 1000,
+        shares: SharePer::Conversation,
+        clip_gate: Switch::Off,
     }
 }
 

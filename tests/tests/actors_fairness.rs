@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gateway::live::SharePer;
 use rollcall_tests::actors::{Client, Query, World, limit, pass, run};
 use serde_json::Value;
 
@@ -111,6 +112,32 @@ fn a_hundred_busy_conversations_share_two_workers_evenly_and_spend_nothing_on_wa
 /// Voices of a conversation that talk: one to eight.
 fn voices_of(tone: i16) -> u32 {
     1 + tone as u32 % 8
+}
+
+#[test]
+fn a_conversation_of_three_recordings_has_three_shares_where_shares_go_by_recordings() {
+    for (shares, due) in [(SharePer::Conversation, 1.0), (SharePer::Recording, 3.0)] {
+        run(async move {
+            let world = World::with_workers(WORKERS, |settings| {
+                settings.budget.burst = limit(1_000_000);
+                settings.shares = shares;
+            });
+            world.queries_take(RUN);
+            let mut clients = conversations(&world, 5).await;
+            for device in ["second", "third"] {
+                clients.push((1, world.client(device, "conversation-1").await));
+            }
+            for (tone, client) in &mut clients {
+                speak(client, *tone, 0..60).await;
+            }
+            // 150 runs, of 420 that could be.
+            pass(15.0).await;
+            let served = served(&world.log(), 5);
+            let (own, others) = served.split_first().unwrap();
+            let ratio = own / (others.iter().sum::<f64>() / 4.0);
+            assert!((ratio / due - 1.0).abs() < 0.15, "{ratio:.2} times the others' share: {served:?}");
+        });
+    }
 }
 
 #[test]

@@ -111,6 +111,7 @@ impl Talk {
             limits: serve::limits(&config),
             budget: serve::budget_limits(&config),
             ring: Duration::from_secs_f64(config.sockets.ring_seconds),
+            clip_gate: config.matching.clip_gate,
         };
         let report = identify(engine, request, &mut |_| {}).expect("the segments lie in the recording");
         let report = serde_json::to_value(report).expect("a report is JSON");

@@ -6,6 +6,7 @@
 
 mod container;
 mod flac;
+pub mod gate;
 mod mono;
 mod speech;
 mod wav;

@@ -7,6 +7,7 @@
 
 mod home;
 mod layers;
+mod remote;
 mod section;
 mod sections;
 mod switch;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use home::{Home, home};
 use layers::{Layers, field_of_variable};
 pub use section::ConfigError;
-pub use sections::{Budget, Extraction, History, Matching, Queue, Server, Sockets};
+pub use sections::{Budget, Extraction, History, Matching, Queue, Remote, Server, Sockets};
 pub use switch::Switch;
 
 /// The file that is read when no `--config` is given and it exists in the working directory.
@@ -41,6 +42,8 @@ pub struct Config {
     pub history: History,
     /// The model and the workers that run it.
     pub extraction: Extraction,
+    /// The servers that compute voiceprints, when this process does not.
+    pub remote: Remote,
     /// What one socket, and all of them, may hold.
     pub sockets: Sockets,
 }
@@ -97,13 +100,16 @@ impl Config {
         self.matching.check("matching")?;
         self.history.check("history")?;
         self.extraction.check("extraction")?;
+        self.remote.check("remote")?;
         self.sockets.check("sockets")?;
         self.check_listen()?;
         self.check_log()?;
         self.check_clips()?;
         self.check_suggestions()?;
         self.check_answers()?;
-        self.check_deadlines()
+        self.check_deadlines()?;
+        self.remote()?;
+        Ok(())
     }
 
     /// The address to listen on.
@@ -139,6 +145,7 @@ impl Config {
         defaults.matching.write_example("matching", &mut text);
         defaults.history.write_example("history", &mut text);
         defaults.extraction.write_example("extraction", &mut text);
+        defaults.remote.write_example("remote", &mut text);
         defaults.sockets.write_example("sockets", &mut text);
         text
     }

@@ -19,6 +19,7 @@ use matcher_core::policy::Policy;
 use matcher_core::{BadTime, Gallery, Limits, budget};
 
 use crate::audio::Audio;
+use crate::config::Switch;
 use crate::formats;
 
 pub use folders::{FolderError, Folders};
@@ -41,6 +42,8 @@ pub struct Request {
     pub budget: budget::Limits,
     /// How much audio is kept to examine.
     pub ring: Duration,
+    /// Whether clips that are not worth a query are told before a token is spent.
+    pub clip_gate: Switch,
 }
 
 /// Why there is no report.

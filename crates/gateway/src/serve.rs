@@ -23,13 +23,14 @@ use tokio::sync::watch;
 
 use crate::capsule::Sealer;
 use crate::config::Config;
+use crate::engine::told;
 use crate::history::History;
 use crate::http::origin::Hosts;
 use crate::http::{self, Api};
 use crate::listen;
 use crate::live::corrections::Corrections;
 use crate::live::protocol::Bounds;
-use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Registry, Service, Settings, SocketLimits};
+use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Registry, Service, Settings, SharePer, SocketLimits};
 use crate::people::People;
 
 /// A client that still sends while the process ends has this long before its connection is cut.
@@ -238,6 +239,7 @@ fn observe(telemetry: &Telemetry, engine: Arc<dyn Engine>, people: People) {
         levels.workers_up.set(health.workers_up as u64);
         levels.workers.set(health.workers as u64);
         levels.worker_restarts.set(health.restarts);
+        levels.engine.set(engine.provider(), told::levels(&*engine));
         levels.people.set(people.snapshot().len() as u64);
         levels.store_bytes.set(people.size_bytes());
     });
@@ -263,6 +265,12 @@ pub fn settings(config: &Config, manifest: &Manifest) -> Settings {
         },
         sockets_max: size(sockets.sockets_max),
         conversations_max: size(sockets.conversations_max),
+        clip_gate: config.matching.clip_gate,
+        shares: if config.extraction.share_per_recording.is_on() {
+            SharePer::Recording
+        } else {
+            SharePer::Conversation
+        },
     }
 }
 

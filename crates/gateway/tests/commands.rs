@@ -151,6 +151,7 @@ fn the_help_of_every_command_about_people_models_and_this_machine_has_an_example
         "model",
         "model list",
         "model install",
+        "model add",
         "model verify",
         "doctor",
         "enroll",

@@ -1,11 +1,11 @@
 """Writes the CAM++ graph with its large convolutions in eight bits: quantize_campplus.py CAMPPLUS.onnx RANGES.json OUT
 
-Each of these convolutions gets its input and weights through QuantizeLinear and DequantizeLinear, which the runtime fuses
-into one integer operation: activations unsigned with one scale a tensor, weights signed with one scale an output channel.
-The activations' ranges were measured on speech and lie beside this script (scripts/campplus_ranges.py), so nothing is run
-here and the same graph always gives the same bytes. A ReLU behind a convolution is dropped: the lower end of its range is
-zero, so quantising its output cuts off the same values. The context convolutions and the last layer stay as they are: they
-see a hundredth of the frames, and cost more to quantise than they save.
+Each of these convolutions gets its input and weights through QuantizeLinear and DequantizeLinear, which the runtime
+fuses into one integer operation: activations unsigned with one scale a tensor, weights signed with one scale an output
+channel. The activations' ranges were measured on speech and lie beside this script (scripts/campplus_ranges.py), so
+nothing is run here and the same graph always gives the same bytes. A ReLU behind a convolution is dropped: the lower
+end of its range is zero, so quantising its output cuts off the same values. The context convolutions and the last layer
+stay as they are: they see a hundredth of the frames, and cost more to quantise than they save.
 """
 
 import json
@@ -16,8 +16,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 
+SMALL = ("cam_layer.linear1", "cam_layer.linear2", "dense")
+
+
 def is_large(node) -> bool:
-    return node.op_type == "Conv" and not any(part in node.input[1] for part in ("cam_layer.linear1", "cam_layer.linear2", "dense"))
+    return node.op_type == "Conv" and not any(part in node.input[1] for part in SMALL)
 
 
 def result_of(node, graph) -> str:
@@ -51,13 +54,15 @@ class Quantizer:
         self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
+    def node(self, kind, inputs, output, name, **attributes):
+        self.nodes.append(helper.make_node(kind, inputs, [output], name=name, **attributes))
+
     def pair(self, name, source):
         """The tensor `source` under the name `name`, there and back."""
         scale, zero = self.scales[name]
         parameters = [self.constant(f"{name}.scale", scale), self.constant(f"{name}.zero", zero)]
-        self.nodes.append(helper.make_node("QuantizeLinear", [source, *parameters], [f"{name}.q"], name=f"{name}.quantize"))
-        dequantized = helper.make_node("DequantizeLinear", [f"{name}.q", *parameters], [f"{name}.dq"], name=f"{name}.dequantize")
-        self.nodes.append(dequantized)
+        self.node("QuantizeLinear", [source, *parameters], f"{name}.q", f"{name}.quantize")
+        self.node("DequantizeLinear", [f"{name}.q", *parameters], f"{name}.dq", f"{name}.dequantize")
 
     def weight(self, node):
         """The weights of a convolution, a scale a channel, and its bias in the product's scale."""
@@ -74,7 +79,7 @@ class Quantizer:
         for part, integers, by in parts:
             inputs = [self.constant(f"{part}.q", integers), self.constant(f"{part}.scale", by)]
             inputs.append(self.constant(f"{part}.zero", np.zeros(len(by), integers.dtype)))
-            self.nodes.append(helper.make_node("DequantizeLinear", inputs, [f"{part}.dq"], name=f"{part}.dequantize", axis=0))
+            self.node("DequantizeLinear", inputs, f"{part}.dq", f"{part}.dequantize", axis=0)
             self.weights.pop(part)
         return [f"{part}.dq" for part, _, _ in parts]
 

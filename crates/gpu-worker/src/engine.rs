@@ -12,6 +12,7 @@ use std::time::Duration;
 use matcher_core::{BadVector, Embedding};
 
 use crate::manifest::Manifest;
+use crate::remote::EndpointHealth;
 
 /// Mono audio for one query. Shared, so that handing it on copies nothing.
 #[derive(Clone)]
@@ -106,4 +107,14 @@ pub trait Engine: Send + Sync {
 
     /// How many queries may be under way at once without any of them waiting long: running ones and the short queue.
     fn turns_max(&self) -> usize;
+
+    /// What computes the vectors: `cpu`, another execution provider of the runtime, or `remote`.
+    fn provider(&self) -> &'static str {
+        "cpu"
+    }
+
+    /// The other machines that are asked, in the order of the configuration; none where vectors are computed here.
+    fn endpoints(&self) -> Vec<EndpointHealth> {
+        Vec::new()
+    }
 }

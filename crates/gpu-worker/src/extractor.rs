@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::engine::{Clip, Failure};
-use crate::remote::Fault;
+use crate::remote::{EndpointHealth, Fault};
 
 /// Why a clip brought no vector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,10 @@ impl From<ExtractError> for Failure {
 #[error("{0}")]
 pub struct BuildError(pub String);
 
-/// Ends a run from another thread. Calling it when nothing runs does no harm; the extractor is not used again.
+/// What a run of several clips brought: an answer for each, in their order.
+pub type Answers = Vec<Result<Vec<f32>, ExtractError>>;
+
+/// Ends a run from another thread. Calling it when nothing runs does no harm.
 pub type Stopper = Arc<dyn Fn() + Send + Sync>;
 
 /// Turns clips into vectors, one at a time, on the thread that it was built on.
@@ -61,8 +64,25 @@ pub trait Extractor: Send {
         self.extract(clip)
     }
 
-    /// How to end a run that passed its deadline, if there is a way. Without one the thread is left to itself.
+    /// The vectors of several clips whose shape is one, see [`Factory::shape_of`]; nobody wants the answers after `by`.
+    /// A clip that is at fault has its own error and spoils no other.
+    ///
+    /// # Errors
+    /// When the run failed as a whole, so that nobody can say on whose account.
+    fn extract_many(&mut self, clips: &[&Clip], by: Instant) -> Result<Answers, ExtractError> {
+        Ok(clips.iter().map(|clip| self.extract_by(clip, by)).collect())
+    }
+
+    /// How to end a run that passed its deadline, if there is a way; the extractor is not used again. Without one the
+    /// thread is left to itself.
     fn stopper(&self) -> Option<Stopper> {
+        None
+    }
+
+    /// How to end a run that nobody waits for any more, if there is a way that leaves the extractor good: the run fails
+    /// and the next one is not touched. It only sets a flag: it is called under the pool's lock. Without one the run goes
+    /// on and its result is thrown away.
+    fn interrupter(&self) -> Option<Stopper> {
         None
     }
 }
@@ -85,10 +105,37 @@ pub trait Factory: Send + Sync {
     /// When the model cannot be loaded; the pool tries again later.
     fn build(&self) -> Result<Box<dyn Extractor>, BuildError>;
 
+    /// As [`Factory::build`], for the worker with this number, counted from zero: where there are several devices it
+    /// decides which.
+    ///
+    /// # Errors
+    /// As [`Factory::build`].
+    fn build_for(&self, worker: usize) -> Result<Box<dyn Extractor>, BuildError> {
+        let _ = worker;
+        self.build()
+    }
+
+    /// The shape that a clip has as the model's input. Clips of one shape may share a run; one without runs alone. Asked
+    /// for every query, so it must be cheap.
+    fn shape_of(&self, clip: &Clip) -> Option<usize> {
+        let _ = clip;
+        None
+    }
+
     /// What is wrong, in one sentence, when no extractor can extract although it was built: what it needs is elsewhere.
     /// Asked for every query, so it must be cheap; while there is trouble the pool is not ready and refuses queries.
     fn trouble(&self) -> Option<String> {
         None
+    }
+
+    /// What its extractors compute with, as [`crate::Engine::provider`].
+    fn provider(&self) -> &'static str {
+        "cpu"
+    }
+
+    /// The other machines that its extractors ask, as [`crate::Engine::endpoints`].
+    fn endpoints(&self) -> Vec<EndpointHealth> {
+        Vec::new()
     }
 
     /// The pool shuts down: nothing is built any more.

@@ -4,6 +4,7 @@
 //! [`crate::mel`] and [`crate::resample`].
 
 mod kind;
+pub mod measure;
 
 use crate::engine::Clip;
 use crate::extractor::ExtractError;

@@ -93,6 +93,8 @@ pub enum State {
     Good,
     /// It is not there.
     Missing,
+    /// It is there and good, and its distances are not known yet: nobody is named by it.
+    Uncalibrated,
     /// It is there, and is not what it should be.
     Wrong {
         /// What is wrong with it.
@@ -239,8 +241,12 @@ fn added(home: &Path) -> Vec<Check> {
         .filter_map(|folder| Some((name_of(&folder)?, folder)))
         .filter(|(name, _)| MODELS.iter().all(|model| model.name != *name))
         .map(|(name, folder)| {
-            let opened = onnx::Model::open(&folder);
-            let state = opened.as_ref().err().map_or(State::Good, |error| State::Wrong { reason: error.to_string() });
+            let opened = onnx::Model::find_to_calibrate(&folder.to_string_lossy(), home);
+            let state = match (&opened, Manifest::read(&folder.join(Manifest::FILE_NAME))) {
+                (Err(error), _) => State::Wrong { reason: error.to_string() },
+                (Ok(_), Err(_)) => State::Uncalibrated,
+                (Ok(_), Ok(_)) => State::Good,
+            };
             Check { name, path: opened.map_or(folder, |model| model.graph().to_owned()), state }
         })
         .collect()

@@ -15,6 +15,7 @@
 //! the runtime and the models, [`inspect`] looks at others, [`mod@bench`] measures, [`scripted`] stands in for the model, [`remote`] asks another machine.
 
 mod bank;
+mod batching;
 pub mod bench;
 mod digest;
 mod engine;
@@ -40,6 +41,7 @@ mod shared;
 mod spectrum;
 mod state;
 mod supervisor;
+mod ticket;
 pub mod turns;
 pub mod turnstile;
 mod worker;

@@ -79,7 +79,11 @@ impl Model {
         Self::with(Draft::read(&path)?.to_calibrate(&path)?, &folder)
     }
 
-    fn folder(name: &str, home: &Path) -> Result<PathBuf, ModelError> {
+    /// The folder of a model, by its path or its name in `home`. Whether its graph is there is not looked at.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn folder(name: &str, home: &Path) -> Result<PathBuf, ModelError> {
         let installed = home.join("models").join(name);
         let folders = [PathBuf::from(name), installed.clone()];
         match folders.iter().find(|folder| folder.join(Manifest::FILE_NAME).is_file()) {

@@ -26,9 +26,11 @@ use matcher_core::Embedding;
 use crate::engine::{Clip, Engine, Failure, Health, Ticket};
 use crate::extractor::Factory;
 use crate::manifest::Manifest;
+use crate::remote::EndpointHealth;
 use crate::reply::Reply;
 use crate::shared::Shared;
-use crate::{intensity, roster, supervisor};
+use crate::ticket::Asked;
+use crate::{batching, intensity, roster, supervisor};
 
 /// How a pool works. Every default has its reason; change one at a time.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +41,12 @@ pub struct Settings {
     /// handing over the next query well under one, and whoever comes new would wait for each of them. One where runs are
     /// as short as handing over, as on a GPU.
     pub prefetch: usize,
+    /// Clips of one shape that share a run, at most. One: on a CPU sharing gains nothing (docs/decisions/0012), and the
+    /// first of them waits for the last. What a device gains is measured and kept in the model's manifest.
+    pub batch_max: NonZeroUsize,
+    /// How long the first clip of a run waits for others, at most: only while queries come faster than this, and never in
+    /// an idle pool. None, where sharing gains nothing.
+    pub batch_wait: Duration,
     /// How long one run may take. 3 s: ten seconds of audio take 0.12 s on one core, so a run that passes this hangs.
     pub run_max: Duration,
     /// How long building an extractor may take. 30 s: loading takes 0.2 s, a cold disk some seconds.
@@ -63,6 +71,8 @@ impl Default for Settings {
         Self {
             workers: NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN),
             prefetch: 0,
+            batch_max: NonZeroUsize::MIN,
+            batch_wait: Duration::ZERO,
             run_max: Duration::from_secs(3),
             build_max: Duration::from_secs(30),
             patience: Duration::from_secs(5),
@@ -78,14 +88,18 @@ impl Settings {
     /// Queries that may be under way for those who take turns.
     #[must_use]
     pub fn turns_max(&self) -> usize {
-        self.workers.get().saturating_mul(self.prefetch.saturating_add(1))
+        self.workers.get().saturating_mul(self.prefetch.saturating_add(1)).saturating_mul(self.batch_max.get())
     }
 
-    /// Queries that may wait: two for each worker. What waits longer is chosen again by whoever asks, see
+    /// Queries that may wait: two runs for each worker. What waits longer is chosen again by whoever asks, see
     /// [`crate::turnstile`].
     #[must_use]
     pub fn queue_max(&self) -> usize {
-        self.workers.get().saturating_mul(2)
+        self.workers.get().saturating_mul(2).saturating_mul(self.batch_max.get())
+    }
+
+    pub(crate) fn batching(&self) -> batching::Limits {
+        batching::Limits { max: self.batch_max, wait: self.batch_wait }
     }
 
     pub(crate) fn limits(&self) -> roster::Limits {
@@ -186,8 +200,9 @@ impl Engine for Pool {
 
     fn submit(&self, clip: Clip, patience: Duration) -> Ticket {
         let (reply, receiver) = Reply::new();
+        let asked = Asked::new(receiver, Arc::clone(&self.inner.shared));
         self.inner.shared.enqueue(clip, patience, reply);
-        Box::pin(async move { receiver.await.unwrap_or(Err(Failure::WorkerLost)) })
+        Box::pin(asked)
     }
 
     fn health(&self) -> Health {
@@ -197,6 +212,14 @@ impl Engine for Pool {
     /// One query that runs for each worker, and [`Settings::prefetch`].
     fn turns_max(&self) -> usize {
         self.inner.shared.settings.turns_max()
+    }
+
+    fn provider(&self) -> &'static str {
+        self.inner.shared.factory.provider()
+    }
+
+    fn endpoints(&self) -> Vec<EndpointHealth> {
+        self.inner.shared.factory.endpoints()
     }
 }
 

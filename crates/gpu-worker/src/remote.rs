@@ -140,6 +140,14 @@ impl Factory for RemoteFactory {
         self.service.fleet.trouble()
     }
 
+    fn provider(&self) -> &'static str {
+        "remote"
+    }
+
+    fn endpoints(&self) -> Vec<EndpointHealth> {
+        RemoteFactory::endpoints(self)
+    }
+
     fn close(&self) {
         self.service.close();
     }

@@ -16,9 +16,13 @@ pub(crate) type Answer = Result<Embedding, Failure>;
 /// One query as it waits.
 pub(crate) struct Job {
     pub(crate) clip: Clip,
+    /// When it was queued, on the pool's clock.
+    pub(crate) since: Duration,
     /// When the caller's patience ends, on the pool's clock.
     pub(crate) by: Duration,
-    pub(crate) reply: Reply,
+    /// Its shape, when it may share a run with clips of the same.
+    pub(crate) shape: Option<usize>,
+    pub(crate) reply: Arc<Reply>,
 }
 
 /// One query as a worker gets it.
@@ -26,6 +30,8 @@ pub(crate) struct Query {
     pub(crate) clip: Clip,
     /// When nobody wants the answer any more: the caller's patience ends, or the run's deadline comes.
     pub(crate) by: Instant,
+    /// When the caller's patience ends, on the pool's clock.
+    pub(crate) patience: Duration,
     pub(crate) reply: Arc<Reply>,
 }
 

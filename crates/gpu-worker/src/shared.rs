@@ -15,7 +15,7 @@ use crate::extractor::{Factory, Stopper};
 use crate::pool::Settings;
 use crate::reply::{Job, Query, Reply};
 use crate::roster::{Action, Roster, WorkerId};
-use crate::state::{Round, Running, State};
+use crate::state::{Handles, Next, Open, Round, Running, State};
 
 /// How often somebody who waits for the pool asks whether the factory's trouble is over.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
@@ -68,10 +68,12 @@ impl Shared {
     // For callers.
 
     pub(crate) fn enqueue(&self, clip: Clip, patience: Duration, reply: Reply) {
-        let by = self.now().saturating_add(patience);
+        let since = self.now();
+        let by = since.saturating_add(patience);
         let mut left = VecDeque::new();
         let mut refused = None;
         let is_down = self.factory.trouble().is_some();
+        let shape = self.factory.shape_of(&clip);
         {
             let mut state = self.state();
             if state.queue.len() >= self.settings.queue_max() {
@@ -82,7 +84,8 @@ impl Shared {
             } else if state.queue.len() >= self.settings.queue_max() {
                 refused = Some((reply, Failure::QueueFull));
             } else {
-                state.queue.push_back(Job { clip, by, reply });
+                state.pace.handle_arrival(since, self.settings.batching());
+                state.queue.push_back(Job { clip, since, by, shape, reply: Arc::new(reply) });
                 self.work.notify_one();
                 if by < state.wakes_at {
                     self.nudge();
@@ -93,6 +96,11 @@ impl Shared {
         if let Some((reply, failure)) = refused {
             reply.settle(Err(failure));
         }
+    }
+
+    /// A caller no longer waits for its answer.
+    pub(crate) fn caller_left(&self) {
+        self.state().stop_unwanted();
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -145,12 +153,12 @@ impl Shared {
     // For workers.
 
     /// Tells that the extractor is built. False when the thread was given up meanwhile.
-    pub(crate) fn built(&self, worker: WorkerId, stopper: Option<Stopper>) -> bool {
+    pub(crate) fn built(&self, worker: WorkerId, handles: Handles) -> bool {
         let now = self.now();
         let mut state = self.state();
         let current = state.roster.handle_built(worker, now);
-        if current && let Some(stopper) = stopper {
-            state.stoppers.insert(worker, stopper);
+        if current {
+            state.handles.insert(worker, handles);
         }
         drop(state);
         self.change.notify_all();
@@ -166,30 +174,70 @@ impl Shared {
         current
     }
 
-    /// Waits for a query. None when the thread is to end.
-    pub(crate) fn take(&self, worker: WorkerId) -> Option<Query> {
+    /// Waits for queries that make one run. None when the thread is to end.
+    pub(crate) fn take(&self, worker: WorkerId) -> Option<Vec<Query>> {
         let mut state = self.state();
         loop {
             if state.roster.is_closed() || !state.roster.is_current(worker) {
                 return None;
             }
             let now = self.now();
-            match state.queue.pop_front() {
-                Some(job) if job.by > now && job.reply.is_wanted() => {
-                    state.roster.handle_run_started(worker, now);
-                    let reply = Arc::new(job.reply);
-                    state.running.insert(worker, Running { reply: Arc::clone(&reply), by: Some(job.by) });
-                    let by = self.started + job.by.min(now.saturating_add(self.settings.run_max));
-                    return Some(Query { clip: job.clip, by, reply });
-                }
-                // It is too late for this one, or nobody wants it any more: it never runs.
-                Some(job) => {
+            match state.next(now, self.settings.batching()) {
+                Next::Run(jobs) => return Some(self.start_run(&mut state, worker, now, jobs)),
+                Next::Refuse(job) => {
                     drop(state);
                     job.reply.settle(Err(Failure::DeadlinePassed));
                     state = self.state();
                 }
-                None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Next::WaitUntil(until) => {
+                    let wait = until.saturating_sub(now);
+                    state = self.work.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Next::Wait => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
+        }
+    }
+
+    fn start_run(&self, state: &mut State, worker: WorkerId, now: Duration, jobs: Vec<Job>) -> Vec<Query> {
+        state.roster.handle_run_started(worker, now);
+        let open = |job: &Job| Open { reply: Arc::clone(&job.reply), by: Some(job.by) };
+        let running = Running { queries: jobs.iter().map(open).collect(), stopped: false };
+        state.running.insert(worker, running);
+        // Whoever was woken for what is left may have been this worker, or have waited for company with it.
+        if !state.queue.is_empty() {
+            self.work.notify_one();
+        }
+        let deadline = now.saturating_add(self.settings.run_max);
+        let query = |job: Job| {
+            let by = self.started + job.by.min(deadline);
+            Query { clip: job.clip, by, patience: job.by, reply: job.reply }
+        };
+        jobs.into_iter().map(query).collect()
+    }
+
+    /// Whether the worker's run was told to stop because nobody waited for it.
+    pub(crate) fn was_stopped(&self, worker: WorkerId) -> bool {
+        self.state().running.get(&worker).is_some_and(|running| running.stopped)
+    }
+
+    /// Takes back the queries of a run that failed as a whole: each goes first and alone, so that the one at fault spoils
+    /// no other. They are at most one run's, and were counted when they were queued. When nobody will run them, they are
+    /// answered `failure`.
+    pub(crate) fn take_back(&self, queries: Vec<Query>, failure: &Failure) {
+        let since = self.now();
+        let mut unwanted = queries;
+        {
+            let mut state = self.state();
+            if state.roster.accepts() {
+                for Query { clip, patience: by, reply, .. } in unwanted.drain(..).rev() {
+                    state.queue.push_front(Job { clip, since, by, shape: None, reply });
+                }
+                self.work.notify_all();
+            }
+        }
+        self.nudge();
+        for query in unwanted {
+            query.reply.settle(Err(failure.clone()));
         }
     }
 
@@ -203,7 +251,7 @@ impl Shared {
     /// Tells that the extractor is not fine, or there is none: the thread ends.
     pub(crate) fn failed(&self, worker: WorkerId, reason: &str) {
         let mut state = self.state();
-        let gone = (state.running.remove(&worker), state.stoppers.remove(&worker));
+        let gone = (state.running.remove(&worker), state.handles.remove(&worker));
         let was_current = state.roster.is_current(worker);
         state.roster.handle_failed(worker, reason, self.now());
         let tripped = state.roster.is_tripped();
@@ -224,7 +272,7 @@ impl Shared {
     /// A thread is over.
     pub(crate) fn ended(&self, worker: WorkerId) {
         let mut state = self.state();
-        let gone = (state.running.remove(&worker), state.stoppers.remove(&worker));
+        let gone = (state.running.remove(&worker), state.handles.remove(&worker));
         state.roster.handle_ended(worker);
         drop(state);
         drop(gone);
@@ -244,15 +292,17 @@ impl Shared {
             match action {
                 Action::Start { worker, probe } => round.starts.push((worker, probe)),
                 Action::Abandon { worker } => {
-                    let stopper = state.stoppers.remove(&worker);
+                    let stopper = state.handles.remove(&worker).and_then(|handles| handles.stop);
                     let running = state.running.remove(&worker);
-                    round.answers.extend(running.map(|running| (running.reply, Failure::DeadlinePassed)));
+                    let open = running.into_iter().flat_map(|running| running.queries);
+                    round.answers.extend(open.map(|query| (query.reply, Failure::DeadlinePassed)));
                     round.abandoned.push((worker, stopper));
                 }
                 Action::RefuseQueued => round.refused.extend(state.queue.drain(..)),
             }
         }
         state.expire(now, &mut round);
+        state.stop_unwanted();
         // A run that starts after this look lasts at least until the run's deadline, so looking again by then is early
         // enough for it; a query with less patience than that wakes the supervisor when it is queued.
         state.wakes_at = state.timeouts().min().unwrap_or(Duration::MAX).min(now.saturating_add(self.settings.run_max));
@@ -264,11 +314,11 @@ impl Shared {
     /// Every query that is with a worker, for when nobody is left to see it through.
     pub(crate) fn take_running(&self) -> Vec<Arc<Reply>> {
         let running = std::mem::take(&mut self.state().running);
-        running.into_values().map(|running| running.reply).collect()
+        running.into_values().flat_map(|running| running.queries).map(|query| query.reply).collect()
     }
 
     /// Every means to stop a run, for the end of shutting down.
     pub(crate) fn take_stoppers(&self) -> Vec<Stopper> {
-        std::mem::take(&mut self.state().stoppers).into_values().collect()
+        std::mem::take(&mut self.state().handles).into_values().filter_map(|handles| handles.stop).collect()
     }
 }

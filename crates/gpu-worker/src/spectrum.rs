@@ -1,5 +1,8 @@
 //! Power spectra of several frames, side by side, as [`crate::bank`] sums them. How a frame is cut and shaped is the front
 //! ends' own.
+//!
+//! Each frame has a transform of its own. Two frames in one complex transform would take half its time, a quarter of the
+//! front end's, and let the rounding of a loud frame into a silent one beside it.
 
 use std::sync::Arc;
 

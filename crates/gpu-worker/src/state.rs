@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::batching::{Limits, Pace};
 use crate::engine::Failure;
 use crate::extractor::Stopper;
 use crate::reply::{Job, Reply};
@@ -15,19 +16,47 @@ use crate::roster::{Roster, WorkerId};
 pub(crate) struct State {
     pub(crate) roster: Roster,
     pub(crate) queue: VecDeque<Job>,
+    pub(crate) pace: Pace,
     pub(crate) running: BTreeMap<WorkerId, Running>,
-    pub(crate) stoppers: BTreeMap<WorkerId, Stopper>,
+    pub(crate) handles: BTreeMap<WorkerId, Handles>,
     /// When the supervisor looks next by itself.
     pub(crate) wakes_at: Duration,
     /// When shutting down must be over.
     pub(crate) closes_by: Option<Duration>,
 }
 
-/// A query with a worker.
+/// A run under way.
 pub(crate) struct Running {
+    pub(crate) queries: Vec<Open>,
+    /// It was told to stop, because nobody waited for it any more.
+    pub(crate) stopped: bool,
+}
+
+/// A query with a worker.
+pub(crate) struct Open {
     pub(crate) reply: Arc<Reply>,
     /// When the caller's patience ends; none once that was answered.
     pub(crate) by: Option<Duration>,
+}
+
+/// The means to end a worker's run.
+pub(crate) struct Handles {
+    /// For good.
+    pub(crate) stop: Option<Stopper>,
+    /// And go on with the next.
+    pub(crate) interrupt: Option<Stopper>,
+}
+
+/// What a worker that asks for work is to do.
+pub(crate) enum Next {
+    /// Run these together.
+    Run(Vec<Job>),
+    /// Answer this one: it is too late for it, or nobody wants it any more, and it never runs.
+    Refuse(Job),
+    /// Wait for company until then, or until something changes.
+    WaitUntil(Duration),
+    /// There is nothing to do.
+    Wait,
 }
 
 /// What the supervisor has to do after a look.
@@ -61,8 +90,9 @@ impl State {
         Self {
             roster,
             queue: VecDeque::with_capacity(queue_max),
+            pace: Pace::default(),
             running: BTreeMap::new(),
-            stoppers: BTreeMap::new(),
+            handles: BTreeMap::new(),
             wakes_at: Duration::ZERO,
             closes_by: None,
         }
@@ -82,15 +112,60 @@ impl State {
             self.queue = waiting;
             round.expired = late;
         }
-        for running in self.running.values_mut().filter(|running| running.by.is_some_and(|by| by <= now)) {
-            running.by = None;
-            round.answers.push((Arc::clone(&running.reply), Failure::DeadlinePassed));
+        let open = self.running.values_mut().flat_map(|running| &mut running.queries);
+        for query in open.filter(|query| query.by.is_some_and(|by| by <= now)) {
+            query.by = None;
+            round.answers.push((Arc::clone(&query.reply), Failure::DeadlinePassed));
         }
+    }
+
+    /// Stops runs that nobody waits for. The worker is fine and goes on with the next query.
+    ///
+    /// Stopping is to set a flag, and it is done here, under the lock: a moment later the same worker may be on somebody
+    /// else's query.
+    pub(crate) fn stop_unwanted(&mut self) {
+        for (worker, running) in self.running.iter_mut().filter(|(_, running)| !running.stopped) {
+            let unwanted = running.queries.iter().all(|query| query.by.is_none() || !query.reply.is_wanted());
+            let interrupt = self.handles.get(worker).and_then(|handles| handles.interrupt.as_ref());
+            if let Some(interrupt) = interrupt.filter(|_| unwanted) {
+                running.stopped = true;
+                interrupt();
+            }
+        }
+    }
+
+    /// What a worker is to do now. What it gets is out of the queue.
+    pub(crate) fn next(&mut self, now: Duration, limits: Limits) -> Next {
+        let Some(front) = self.queue.front() else { return Next::Wait };
+        if front.by <= now || !front.reply.is_wanted() {
+            return self.queue.pop_front().map_or(Next::Wait, Next::Refuse);
+        }
+        let Some(shape) = front.shape.filter(|_| limits.max.get() > 1) else {
+            return self.queue.pop_front().map_or(Next::Wait, |job| Next::Run(vec![job]));
+        };
+        let shares = |job: &Job| job.shape == Some(shape) && job.by > now && job.reply.is_wanted();
+        let here = self.queue.iter().filter(|job| shares(job)).count();
+        // Who is nearly out of patience waits for nobody.
+        let until = front.since.saturating_add(self.pace.wait(here, limits)).min(front.by);
+        if here < limits.max.get() && until > now {
+            return Next::WaitUntil(until);
+        }
+        let (mut together, mut others) = (Vec::with_capacity(here), VecDeque::with_capacity(self.queue.capacity()));
+        for job in self.queue.drain(..) {
+            if together.len() < limits.max.get() && shares(&job) {
+                together.push(job);
+            } else {
+                others.push_back(job);
+            }
+        }
+        self.queue = others;
+        Next::Run(together)
     }
 
     pub(crate) fn timeouts(&self) -> impl Iterator<Item = Duration> {
         let queued = self.queue.iter().map(|job| job.by);
-        let running = self.running.values().filter_map(|running| running.by);
+        let open = self.running.values().flat_map(|running| &running.queries);
+        let running = open.filter_map(|query| query.by);
         queued.chain(running).chain(self.roster.poll_timeout())
     }
 }

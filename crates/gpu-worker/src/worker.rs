@@ -2,7 +2,8 @@
 //!
 //! It is started by the supervisor and reports to [`Shared`]. A panic, an error of the extractor or a bad vector ends
 //! it: whatever state it had is not trusted again. A clip that cannot be encoded is the clip's fault, and a machine that
-//! was asked in vain is that machine's; neither ends anything.
+//! was asked in vain is that machine's; neither ends anything. When a run of several clips fails as a whole, its queries
+//! go back to the queue and each is run alone, so that one of them spoils no other.
 
 use std::any::Any;
 use std::num::NonZeroU32;
@@ -14,10 +15,11 @@ use std::time::Instant;
 use matcher_core::Embedding;
 
 use crate::engine::{Clip, Failure};
-use crate::extractor::{ExtractError, Extractor};
+use crate::extractor::{Answers, ExtractError, Extractor};
 use crate::reply::{Answer, Query};
 use crate::roster::WorkerId;
 use crate::shared::{Event, Shared};
+use crate::state::Handles;
 
 /// Starts a thread. A probe must extract something before it counts as up.
 pub(crate) fn start(shared: &Arc<Shared>, worker: WorkerId, probe: bool) -> std::io::Result<JoinHandle<()>> {
@@ -47,72 +49,127 @@ impl Drop for LastWords {
 }
 
 fn live(shared: &Shared, worker: WorkerId, probe: bool) {
-    let built = catch_unwind(AssertUnwindSafe(|| shared.factory.build()));
+    let built = catch_unwind(AssertUnwindSafe(|| shared.factory.build_for(worker.slot)));
     let mut extractor = match built {
         Ok(Ok(extractor)) => extractor,
         Ok(Err(error)) => return shared.failed(worker, &error.to_string()),
         Err(panic) => return shared.failed(worker, &format!("building an extractor panicked: {}", text_of(&*panic))),
     };
-    if !shared.built(worker, extractor.stopper()) {
+    let handles = Handles { stop: extractor.stopper(), interrupt: extractor.interrupter() };
+    if !shared.built(worker, handles) {
         return;
     }
     if probe {
-        let tried = attempt(&mut *extractor, &probe_clip(), Instant::now() + shared.settings.run_max, shared.dimension);
+        let by = Instant::now() + shared.settings.run_max;
+        let tried = attempt(&mut *extractor, &[&probe_clip()], by, shared.dimension);
         match tried.fault {
             Some(fault) => return shared.failed(worker, &fault),
             None if !shared.probed(worker) => return,
             None => tracing::info!(worker = worker.slot, "a probe extracted: the pool goes on"),
         }
     }
-    while let Some(query) = shared.take(worker) {
-        if !run(shared, worker, &mut *extractor, &query) {
+    while let Some(queries) = shared.take(worker) {
+        if !run(shared, worker, &mut *extractor, queries) {
             return;
         }
     }
 }
 
-/// Runs one query and answers it. False when the thread is to end.
-fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, query: &Query) -> bool {
-    let tried = attempt(extractor, &query.clip, query.by, shared.dimension);
+/// Runs queries together and answers each of them. False when the thread is to end.
+fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, queries: Vec<Query>) -> bool {
+    // Until the last of them is no longer wanted.
+    let by = queries.iter().map(|query| query.by).max().unwrap_or_else(Instant::now);
+    let clips: Vec<&Clip> = queries.iter().map(|query| &query.clip).collect();
+    let Tried { ended, fault } = attempt(extractor, &clips, by, shared.dimension);
+    if matches!(ended, Ended::Failed(_)) && shared.was_stopped(worker) {
+        // It failed because it was told to, and nobody hears the answer.
+        let goes_on = shared.run_ended(worker);
+        queries.iter().for_each(|query| query.reply.settle(Err(Failure::Cancelled)));
+        return goes_on;
+    }
     // The pool is told first, so that a caller who has heard finds the health as it is.
-    let goes_on = match &tried.fault {
+    let goes_on = match fault {
         Some(fault) => {
-            shared.failed(worker, fault);
+            shared.failed(worker, &fault);
             false
         }
         None => shared.run_ended(worker),
     };
-    query.reply.settle(tried.answer);
-    // What a panic carried may panic when it is dropped; by now everybody has been told.
-    drop(tried.panic);
+    match ended {
+        Ended::Each(answers) => {
+            queries.iter().zip(answers).for_each(|(query, answer)| query.reply.settle(answer));
+        }
+        Ended::Failed(failure) => blame(shared, queries, &failure),
+        Ended::Panicked(panic) => {
+            blame(shared, queries, &Failure::WorkerPanicked);
+            // What a panic carried may panic when it is dropped; by now everybody has been told.
+            drop(panic);
+        }
+    }
     goes_on
 }
 
-struct Tried {
-    answer: Answer,
-    /// What is wrong with the extractor, when it may not be used again.
-    fault: Option<String>,
-    panic: Option<Box<dyn Any + Send>>,
+/// A run failed as a whole. One query is to blame for it; of several, nobody knows which, and each is run alone.
+fn blame(shared: &Shared, queries: Vec<Query>, failure: &Failure) {
+    match &queries[..] {
+        [query] => query.reply.settle(Err(failure.clone())),
+        _ => shared.take_back(queries, failure),
+    }
 }
 
-fn attempt(extractor: &mut dyn Extractor, clip: &Clip, by: Instant, dimension: usize) -> Tried {
-    let extracted = catch_unwind(AssertUnwindSafe(|| extractor.extract_by(clip, by)));
-    let (answer, fault, panic) = match extracted {
-        Ok(Ok(vector)) => match Embedding::of_size(&vector, dimension) {
-            Ok(embedding) => (Ok(embedding), None, None),
-            Err(bad) => (Err(Failure::BadVector(bad)), Some(format!("the model returned a bad vector: {bad}")), None),
+struct Tried {
+    ended: Ended,
+    /// What is wrong with the extractor, when it may not be used again.
+    fault: Option<String>,
+}
+
+enum Ended {
+    /// Every query has its answer.
+    Each(Vec<Answer>),
+    /// The run failed as a whole.
+    Failed(Failure),
+    Panicked(Box<dyn Any + Send>),
+}
+
+fn attempt(extractor: &mut dyn Extractor, clips: &[&Clip], by: Instant, dimension: usize) -> Tried {
+    let extracted = catch_unwind(AssertUnwindSafe(|| match clips {
+        [clip] => match extractor.extract_by(clip, by) {
+            Err(error @ ExtractError::Session(_)) => Err(error),
+            answer => Ok(vec![answer]),
         },
-        Ok(Err(error @ (ExtractError::Encoding(_) | ExtractError::Remote(_)))) => (Err(error.into()), None, None),
-        Ok(Err(error @ ExtractError::Session(_))) => {
-            let fault = error.to_string();
-            (Err(error.into()), Some(fault), None)
+        clips => extractor.extract_many(clips, by),
+    }));
+    match extracted {
+        Ok(Ok(answers)) if answers.len() == clips.len() => each(answers, dimension),
+        Ok(Ok(answers)) => {
+            let reason = format!("the extractor gave {} answers for {} clips", answers.len(), clips.len());
+            Tried { ended: Ended::Failed(Failure::Extraction(reason.clone())), fault: Some(reason) }
         }
+        Ok(Err(error)) => Tried { fault: Some(error.to_string()), ended: Ended::Failed(error.into()) },
         Err(panic) => {
             let fault = format!("an extraction panicked: {}", text_of(&*panic));
-            (Err(Failure::WorkerPanicked), Some(fault), Some(panic))
+            Tried { ended: Ended::Panicked(panic), fault: Some(fault) }
         }
-    };
-    Tried { answer, fault, panic }
+    }
+}
+
+/// Checks each vector. A bad one is its own query's misfortune, but whoever gave it is not trusted again.
+fn each(answers: Answers, dimension: usize) -> Tried {
+    let mut fault = None;
+    let answers = answers.into_iter().map(|answer| match answer {
+        Ok(vector) => Embedding::of_size(&vector, dimension).map_err(|bad| {
+            fault.get_or_insert_with(|| format!("the model returned a bad vector: {bad}"));
+            Failure::BadVector(bad)
+        }),
+        Err(error) => {
+            if let ExtractError::Session(reason) = &error {
+                fault.get_or_insert_with(|| reason.clone());
+            }
+            Err(error.into())
+        }
+    });
+    let answers = answers.collect();
+    Tried { ended: Ended::Each(answers), fault }
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> &str {

@@ -242,6 +242,7 @@ impl Lane {
             let change = if is_named { Change::Identity } else { Change::StatusOnly };
             let state = self.state(voice);
             out.push(Event::Published { lane: self.id, generation: self.generation, state, change });
+            self.suggest(out);
         }
         is_named
     }
@@ -392,9 +393,11 @@ impl Lane {
     /// The dispatch never reached its socket: the slot is back with its age, unless its voice got a name meanwhile.
     pub(crate) fn handle_undelivered(&mut self, request: RequestId) -> Option<Event> {
         let work = self.finish(request);
-        if self.voices.get(&work.voice).is_some_and(|record| record.identity.is_some()) {
+        let is_named = self.voices.get(&work.voice).is_some_and(|record| record.identity.is_some());
+        let over = if is_named { Some(ExitReason::AlreadyMapped) } else { self.undecided(work.voice).err() };
+        if let Some(reason) = over {
             self.queue.restore(work.voice);
-            return Some(self.exited(work.voice.speaker, Some(work.segment), ExitReason::AlreadyMapped));
+            return Some(self.exited(work.voice.speaker, Some(work.segment), reason));
         }
         self.queue.put_back(work.voice, work.slot);
         None

@@ -109,6 +109,17 @@ pub enum Donor {
     Read(Arc<Receipt>),
 }
 
+impl Donor {
+    /// Whether this says more than what is known: readings can overtake each other. What was deleted stays deleted.
+    pub(crate) fn is_newer_than(&self, known: &Self) -> bool {
+        match (known, self) {
+            (Self::Deleted, _) | (_, Self::Unavailable) => false,
+            (Self::Read(known), Self::Read(receipt)) => receipt.generation() > known.generation(),
+            (Self::Unavailable, Self::Deleted | Self::Read(_)) | (Self::Read(_), Self::Deleted) => true,
+        }
+    }
+}
+
 impl Ground {
     /// Whether it still carries, by the other conversation's word.
     pub(crate) fn holds(&self, word: Option<&Donor>) -> bool {

@@ -54,6 +54,44 @@ labels! {
 }
 
 labels! {
+    /// Whether an extraction server is asked.
+    Circuit {
+        /// It is in service.
+        Closed => "closed",
+        /// It failed, and is given a rest.
+        Open => "open",
+        /// It is being tried, with a clip that nobody waits for.
+        Probing => "probing",
+    }
+}
+
+labels! {
+    /// What went wrong with a query that was sent to an extraction server.
+    EndpointFailure {
+        /// The caller's deadline came before the server had the time that it may take.
+        OutOfTime => "out_of_time",
+        /// No connection came about.
+        Unreachable => "unreachable",
+        /// The connection ended before the answer did.
+        Broken => "broken",
+        /// It did not answer in the time that it may take.
+        Stalled => "stalled",
+        /// It answered with a status that is none of success.
+        Status => "status",
+        /// It refused the clip.
+        Refused => "refused",
+        /// It sent more than an answer can be.
+        TooLarge => "too_large",
+        /// It sent what is no answer of the protocol.
+        NotAnAnswer => "not_an_answer",
+        /// It sent what is no voiceprint.
+        BadVector => "bad_vector",
+        /// It runs another model than the servers before it.
+        AnotherModel => "another_model",
+    }
+}
+
+labels! {
     /// Why an update led to no verdict.
     ExitReason {
         /// The conversation or the generation moved on while the work waited.

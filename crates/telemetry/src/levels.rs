@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::engine::Engine;
+
 /// One quantity. Clones share it.
 ///
 /// Either one owner calls [`Level::set`], or many owners each hold a [`Share`] and the level is their sum; not both.
@@ -144,6 +146,8 @@ pub struct Levels {
     pub people: Level,
     /// Bytes of the store on disk.
     pub store_bytes: Level,
+    /// What computes the voiceprints.
+    pub engine: Engine,
     /// Attempts under way. Kept by the accounts, under their lock.
     pub(crate) open_queries: Level,
 }

@@ -17,6 +17,7 @@
 mod accounts;
 pub mod capture;
 mod encode;
+mod engine;
 mod identity;
 pub mod labels;
 mod levels;
@@ -28,8 +29,10 @@ mod record;
 mod scrape;
 
 pub use accounts::{Accounts, Books, Denial, Incidence};
+pub use engine::{Endpoint, Engine};
 pub use labels::{
-    Cap, Carried, Decision, ExitReason, FailureKind, Outcome, Reconnect, Refusal, Settled, Target, Violation,
+    Cap, Carried, Circuit, Decision, EndpointFailure, ExitReason, FailureKind, Outcome, Reconnect, Refusal, Settled,
+    Target, Violation,
 };
 pub use levels::{Ages, Level, Levels, Share, Watch};
 pub use logs::{DEFAULT_FILTER, Format, LogsError, init_logs};

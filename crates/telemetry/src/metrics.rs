@@ -208,6 +208,7 @@ impl Instruments {
     fn observe(&self, meter: &Meter, version: &str) {
         self.observe_levels(meter);
         self.observe_ages(meter);
+        self.levels.engine.observe(meter);
         self.process.observe(meter);
         let version = [KeyValue::new("version", version.to_owned())];
         meter

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use telemetry::{
-    Accounts, Cap, Carried, Decision, Denial, ExitReason, FailureKind, Incidence, Outcome, Reconnect, Refusal, Settled,
-    Target, Telemetry, Violation,
+    Accounts, Cap, Carried, Circuit, Decision, Denial, Endpoint, EndpointFailure, ExitReason, FailureKind, Incidence,
+    Outcome, Reconnect, Refusal, Settled, Target, Telemetry, Violation,
 };
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
@@ -98,7 +98,10 @@ fn every_own_series_with_a_closed_label_set_and_every_histogram_is_there_before_
 fn no_label_is_an_id() {
     let telemetry = start();
     book_one_of_each(&telemetry);
-    let allowed = ["cap", "outcome", "reason", "target", "decision", "kind", "carried", "version", "le"];
+    let allowed = [
+        "cap", "outcome", "reason", "target", "decision", "kind", "carried", "version", "le", "endpoint", "state",
+        "provider",
+    ];
     for series in scrape(&telemetry).0.keys() {
         let labels = series.split_once('{').map_or("", |(_, labels)| labels.trim_end_matches('}'));
         for label in labels.split(',').filter(|label| !label.is_empty()) {
@@ -118,6 +121,13 @@ fn what_is_booked_is_what_is_scraped() {
         ("omi_speaker_id_embedding_attempts_total{outcome=\"succeeded\"}", 1.0),
         ("omi_speaker_id_embedding_attempts_total{outcome=\"failed\"}", 1.0),
         ("rollcall_open_queries", 1.0),
+        ("rollcall_engine_info{provider=\"remote\"}", 1.0),
+        ("rollcall_endpoint_circuit{endpoint=\"0\",state=\"open\"}", 1.0),
+        ("rollcall_endpoint_circuit{endpoint=\"0\",state=\"closed\"}", 0.0),
+        ("rollcall_endpoint_under_way{endpoint=\"0\"}", 1.0),
+        ("rollcall_endpoint_answered_total{endpoint=\"0\"}", 7.0),
+        ("rollcall_endpoint_failures_total{endpoint=\"0\",kind=\"broken\"}", 2.0),
+        ("rollcall_endpoint_failures_total{endpoint=\"0\",kind=\"stalled\"}", 0.0),
         ("omi_speaker_id_budget_exits_total{cap=\"voice\"}", 1.0),
         ("omi_speaker_id_budget_exits_total{cap=\"both\"}", 2.0),
         ("omi_speaker_id_budget_voices_total{cap=\"voice\"}", 1.0),
@@ -294,6 +304,9 @@ fn book_one_of_each(telemetry: &Telemetry) {
     metrics.reconnect(Reconnect::Attempted);
     metrics.reconnect(Reconnect::DonorAuthority);
     metrics.collapsed();
+    let failures = vec![(EndpointFailure::Broken, 2)];
+    let endpoint = Endpoint { circuit: Circuit::Open, under_way: 1, answered: 7, failures };
+    metrics.levels().engine.set("remote", vec![endpoint]);
     for seconds in [1.5, -2.0, f64::NAN, f64::INFINITY] {
         metrics.range_evicted(seconds);
     }

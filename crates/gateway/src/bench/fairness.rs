@@ -235,13 +235,29 @@ mod tests {
         report.waits.iter().filter(is_plain)
     }
 
+    fn row(by: Name, (pace, count): (Pace, usize), workers: usize, seed: u64) -> Waits {
+        waits(by, Machine { workers, prefetch: 0 }, (pace, Bursts { count, clip: SHORT }), seed)
+    }
+
     #[test]
-    fn bursts_of_a_hundred_at_most_double_what_nine_calm_conversations_wait() {
+    fn a_burst_of_a_hundred_at_most_doubles_what_nine_calm_conversations_wait() {
         for seed in 1..6 {
-            let report = measure(seed);
-            assert_eq!(rows(&report, Name::Accounts).count(), 9);
-            for row in rows(&report, Name::Accounts) {
-                assert!(row.p99_ratio <= 2.0, "{row:?}");
+            for pace in [Pace::Even, Pace::Random, Pace::Together] {
+                for workers in [1, 2] {
+                    let row = row(Name::Accounts, (pace, 1), workers, seed);
+                    assert!(row.p99_ratio <= 2.0, "seed {seed}: {row:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_calm_wait_for_no_more_of_five_that_burst_than_for_one_unless_they_ask_twice_in_a_moment() {
+        for seed in 1..6 {
+            for (pace, most) in [(Pace::Even, 2.0), (Pace::Random, 3.0), (Pace::Together, 2.0)] {
+                let [accounts, rounds] = [Name::Accounts, Name::Rounds].map(|by| row(by, (pace, 5), 1, seed));
+                assert!(accounts.p99_ratio <= most, "seed {seed}: {accounts:?}");
+                assert!(accounts.p99_ratio < rounds.p99_ratio, "seed {seed}: {accounts:?}, {rounds:?}");
             }
         }
     }

@@ -4,10 +4,11 @@
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gpu_worker::bench::BenchError;
+use gpu_worker::front_end::measure;
 use gpu_worker::onnx::Model;
 use gpu_worker::{runtime, scripted};
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub(super) struct Args {
 enum What {
     /// What an extraction costs, relative to the bare model session
     Extract(Extract),
+    /// What the front ends cost, beside kaldi-native-fbank and librosa
+    Frontend(Frontend),
     /// What a conversation's scheduler costs with every slot full
     Queue(Queue),
     /// Whether one conversation's burst costs the others their turns, in virtual time
@@ -43,6 +46,22 @@ struct Extract {
     /// Pairs of runs for each clip length
     #[arg(long, value_name = "N", default_value = "30")]
     rounds: NonZeroUsize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: rollcall bench frontend --python peers/bin/python\n\
+                        To measure the libraries too: python3 -m venv peers && \
+                        peers/bin/pip install kaldi-native-fbank librosa")]
+struct Frontend {
+    /// Runs of each front end
+    #[arg(long, value_name = "N", default_value = "100")]
+    rounds: NonZeroUsize,
+    /// A Python that has kaldi-native-fbank and librosa; a library that it lacks is left out
+    #[arg(long, value_name = "FILE", default_value = "python3")]
+    python: PathBuf,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -100,6 +119,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     context.start_logs("warn")?;
     match &args.what {
         What::Extract(args) => extract(args, context),
+        What::Frontend(args) => frontend(args),
         What::Queue(args) => queue(args),
         What::Fairness(args) => fairness(args),
         What::Sockets(args) => sockets(args, context),
@@ -127,6 +147,26 @@ fn extract(args: &Extract, context: &Context) -> Result<(), CliError> {
         report.load_average.unwrap_or(f64::NAN)
     ));
     show(args.json, &report, table)
+}
+
+fn frontend(args: &Frontend) -> Result<(), CliError> {
+    #[derive(Serialize)]
+    struct Report {
+        rows: Vec<measure::Row>,
+    }
+    Progress::new().say(&format!("measuring the front ends with {} rounds each", args.rounds));
+    let rows = measure::measure(args.rounds, &args.python).map_err(CliError::failed)?;
+    let mut table = String::from("front end           CPU for 10 s   audio a CPU second   beside\n");
+    for row in &rows {
+        let beside = match (row.peer, row.peer_cpu_ms, row.times_faster) {
+            (None, ..) => String::from("nothing"),
+            (Some(peer), Some(ms), Some(times)) => format!("{peer}: {ms:.2} ms, {times:.1} times as long"),
+            (Some(peer), ..) => format!("{peer}: not installed in {}", args.python.display()),
+        };
+        let (ms, audio) = (row.cpu_ms, row.audio_s_per_cpu_s);
+        table.push_str(&format!("{:<17}   {ms:>9.3} ms   {audio:>16.0} s   {beside}\n", row.front_end));
+    }
+    show(args.json, &Report { rows }, table)
 }
 
 fn queue(args: &Queue) -> Result<(), CliError> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gpu_worker::pool::Pool;
-use gpu_worker::{Manifest, scripted};
+use gpu_worker::{Manifest, remote, scripted};
 use telemetry::Format;
 
 use super::{CliError, Common};
@@ -75,6 +75,14 @@ impl Context {
     /// When the model or the runtime is not there or not usable.
     pub fn open_engine(&self) -> Result<Pool, CliError> {
         Ok(engine::open(&self.config, &self.home)?)
+    }
+
+    /// Starts the engine of a service, which may wait for servers on other machines to come up.
+    ///
+    /// # Errors
+    /// As [`Context::open_engine`].
+    pub fn open_engine_to_serve(&self) -> Result<Pool, CliError> {
+        Ok(engine::open_to_serve(&self.config, &self.home)?)
     }
 
     /// Starts the engine for a model whose distances need not be known yet. Blocks until a worker is up.
@@ -151,7 +159,11 @@ impl From<EngineError> for CliError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Model(_) => Self::input(format!("--model: {error}")),
-            EngineError::Runtime(_) | EngineError::Threads(_) | EngineError::NotReady(_) => Self::failed(error),
+            EngineError::Config(_) | EngineError::Remote(remote::StartError::Config(_)) => Self::input(error),
+            EngineError::Runtime(_)
+            | EngineError::Remote(remote::StartError::Threads(_))
+            | EngineError::Threads(_)
+            | EngineError::NotReady(_) => Self::failed(error),
         }
     }
 }

@@ -92,6 +92,7 @@ fn request(
         limits: serve::limits(config),
         budget: serve::budget_limits(config),
         ring: Duration::from_secs_f64(config.sockets.ring_seconds),
+        clip_gate: config.matching.clip_gate,
     }
 }
 

@@ -30,8 +30,8 @@ enum Action {
         name: String,
     },
     /// Add a model of one's own: look at an ONNX file, say what it would be fed and why, try it, write its manifest
-    #[command(after_help = "Examples: rollcall model add speaker.onnx --name ours\n          \
-                            rollcall calibrate --model ours --people people\n          \
+    #[command(after_help = "Example: rollcall model add speaker.onnx --name ours\n         \
+                            rollcall calibrate --model ours --people people\n         \
                             rollcall model add ours --distance threshold=0.52 --distance margin=0.08\n\
                             A model is used when its manifest has every distance: threshold, margin, near_miss_bound, \
                             suggestion_bound, suggestion_margin, near_owner_bound, grouping, reconnect and levels \
@@ -95,6 +95,7 @@ fn state_of(check: &Check) -> &'static str {
     match check.state {
         State::Good => "installed",
         State::Missing => "not installed",
+        State::Uncalibrated => "without distances",
         State::Wrong { .. } => "damaged",
     }
 }
@@ -155,7 +156,7 @@ fn verify(context: &Context) -> Result<(), CliError> {
     for check in &checks {
         print(&format!("{}\t{}\t{}\n", check.name, state_of(check), check.path.display()))?;
         match &check.state {
-            State::Good => {}
+            State::Good | State::Uncalibrated => {}
             State::Missing => wrong.push(format!("{} is missing", check.name)),
             State::Wrong { reason } => wrong.push(format!("{}: {reason}", check.name)),
         }

@@ -35,7 +35,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
         config.validate()?;
     }
     context.start_logs(telemetry::DEFAULT_FILTER)?;
-    let engine = context.open_engine()?;
+    let engine = context.open_engine_to_serve()?;
+    let (model, provider) = (&engine.manifest().name, engine.provider());
+    tracing::info!(%model, provider, workers = engine.health().workers, "voiceprints are computed");
     let people = context.open_people(engine.manifest())?;
     let sealer = context.open_sealer()?;
     let served = actix_web::rt::System::new().block_on(serve(&config, engine.clone(), people, sealer));

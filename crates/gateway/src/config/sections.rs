@@ -79,6 +79,9 @@ section! {
         /// Seconds between two writes of what a reconnect needs, while the owner speaks. A quarter of the time it serves, so
         /// that it is fresh when the socket drops, and one write in many clips.
         continuity_every_seconds: u32 = 30, 1 to 3600;
+        /// Whether speech that is mostly silence or clipped is left out of a query before a token is spent: true or false. Off,
+        /// because on real conversations it saved nothing worth what it lost.
+        clip_gate: Switch = Switch::Off;
         /// Cosine distance below which a voice is a person. Left out, the model's manifest says it.
         threshold: Option<f64> = None, 0.0 to 2.0, example "0.55";
         /// How much farther the next person must be. Left out, the model's manifest says it.
@@ -110,11 +113,14 @@ section! {
 section! {
     /// The model and the workers that run it.
     Extraction {
+        /// Where voiceprints are computed: "local", in this process, or "remote", by the servers of the section remote.
+        engine: String = "local".to_owned();
         /// Name of an installed model, a directory with a manifest, or "scripted" for a stand-in that needs no model.
         model: String = "campplus".to_owned();
         /// The ONNX Runtime library. Left out, the one in the home directory.
         runtime: Option<String> = None, example "\"/usr/lib/libonnxruntime.so\"";
-        /// Worker threads, one model session each. 0 takes one core less than there are, at least one.
+        /// Worker threads, one model session each. 0 takes one core less than there are, at least one. With remote servers it
+        /// is the number of queries under way at once, and 0 takes two for each server: one that runs and one on its way.
         workers: u32 = 0, 0 to 256;
         /// Queries for each worker that may be started while it runs another. Each is one more run that a conversation waits
         /// for which comes new, and 0 costs a worker well under a millisecond between runs; 1 where runs are as short as
@@ -127,6 +133,35 @@ section! {
         run_deadline_seconds: f64 = 3.0, 0.05 to 60;
         /// Seconds from the reservation to its settlement: one run to wait for, and one's own.
         reservation_deadline_seconds: f64 = 5.0, 0.05 to 120;
+    }
+}
+
+section! {
+    /// The servers that compute voiceprints, when extraction.engine is "remote". All of them run the model that
+    /// extraction.model names, whose manifest must be here; the model itself and a runtime need not be.
+    Remote {
+        /// Addresses, parted by commas: one to sixteen, http://HOST[:PORT][/PATH]. There is no TLS, which is a tunnel's work.
+        endpoints: Option<String> = None, example "\"http://10.0.0.7:8000,http://10.0.0.8:8000\"";
+        /// "open_inference" (KServe v2, as Triton speaks it; an endpoint is a base address) or "embedding" (a WAV file as the
+        /// multipart field `file`, answered with the vector in JSON; an endpoint is the whole address).
+        protocol: String = "open_inference".to_owned();
+        /// The model's name on the servers, for open_inference. Left out, extraction.model.
+        model: Option<String> = None, example "\"speaker\"";
+        /// The name of the model's input, for a server that tells of more than one.
+        input: Option<String> = None, example "\"feats\"";
+        /// The name of the model's output, for a server that tells of more than one.
+        output: Option<String> = None, example "\"embs\"";
+        /// Seconds that an answer may take: twenty times what ten seconds of audio take on one core, and within the run's own
+        /// deadline.
+        timeout_seconds: f64 = 2.0, 0.01 to 60;
+        /// Seconds that connecting may take: in one data centre it takes milliseconds.
+        connect_seconds: f64 = 0.5, 0.01 to 60;
+        /// Seconds between two looks at a server that is in service: one that is about to stop says so before.
+        check_seconds: f64 = 5.0, 0.01 to 3600;
+        /// Failures in a row after which a server is given a rest: one is bad luck, and each further one costs a query.
+        failures_max: u32 = 3, 1 to 100;
+        /// Seconds of the longest rest; the first is 0.25, and each is twice the one before.
+        pause_max_seconds: f64 = 10.0, 0.01 to 3600;
     }
 }
 

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
 use super::problem::Problem;
+use crate::engine::told;
 use crate::live::Service;
 
 /// 200 while a worker can extract and the service takes new sockets; 503 with the reason otherwise.
@@ -25,6 +26,7 @@ pub(super) async fn readyz(service: web::Data<Service>) -> HttpResponse {
         None => HttpResponse::Ok().json(json!({
             "status": "ready",
             "model": service.engine.manifest().name,
+            "engine": told::json(&*service.engine),
             "workers": {"up": health.workers_up, "configured": health.workers, "restarts": health.restarts},
         })),
     }

@@ -15,7 +15,8 @@ use matcher_core::{
 };
 
 use super::Request;
-use crate::audio::Audio;
+use crate::audio::{Audio, gate};
+use crate::config::Switch;
 use crate::live::labels;
 
 /// A recording is one lane, and it never rolls over.
@@ -28,6 +29,7 @@ pub(super) struct Player {
     budget: Budget,
     timeline: Timeline,
     patience: Duration,
+    clip_gate: Switch,
     exits: BTreeMap<&'static str, u64>,
     failures: BTreeMap<String, u64>,
     decided_at: BTreeMap<(Speaker, Scope), f64>,
@@ -52,6 +54,7 @@ impl Player {
             budget: Budget::new(request.budget, GENERATION, Monotonic::ZERO),
             timeline: Timeline::new(rate, rate.samples_in(request.ring)),
             patience: request.limits.reservation_deadline,
+            clip_gate: request.clip_gate,
             exits: BTreeMap::new(),
             failures: BTreeMap::new(),
             decided_at: BTreeMap::new(),
@@ -150,7 +153,11 @@ impl Player {
     /// First the audio, then the budget, and nothing between.
     fn reserve(&mut self, dispatch: &Dispatch) -> Result<(Selection, Reservation), Refusal> {
         let voiced = dispatch.fresh.iter().filter(|span| self.is_voiced(*span)).collect();
-        let picked = self.timeline.pick(&voiced, dispatch.needed, dispatch.query_max);
+        let audio = |pieces: &[Range<u64>]| {
+            let Clip { pcm, sample_rate } = self.clip(pieces);
+            Audio { pcm, sample_rate }
+        };
+        let picked = gate::pick(self.clip_gate, &self.timeline, dispatch, voiced, audio);
         let selection = picked.map_err(Refusal::Exit)?;
         match self.budget.reserve(dispatch.generation, dispatch.speaker, self.now()) {
             Ok(reservation) => Ok((selection, reservation)),

@@ -56,6 +56,7 @@ fn request(engine: &ToneEngine, audio: Audio, segments: Option<Vec<formats::Segm
         limits: Limits::default(),
         budget: budget::Limits::default(),
         ring: Duration::from_secs(60),
+        clip_gate: Switch::Off,
     }
 }
 

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use gpu_worker::Failure;
-use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use gpu_worker::turns::Wish;
+use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use matcher_core::budget::Outcome;
 use matcher_core::{Donor, Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
 use telemetry::{FailureKind, Share, Watch};

@@ -2,6 +2,7 @@
 //! cheap to clone or behind an `Arc`; the one locked, mutable object among it is each lane's ledger.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use super::conversation::Conversation;
 use super::corrections::Corrections;
 use super::protocol::Bounds;
 use super::registry::Registry;
+use crate::config::Switch;
 use crate::history::History;
 use crate::store::Store;
 
@@ -59,6 +61,8 @@ pub struct Settings {
     pub conversations_max: usize,
     /// What has one share of the workers' turns.
     pub shares: SharePer,
+    /// Whether clips that are not worth a query are told before a token is spent, see [`crate::audio::gate`].
+    pub clip_gate: Switch,
 }
 
 /// What has one share of the workers' turns.

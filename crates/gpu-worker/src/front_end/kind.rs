@@ -148,10 +148,8 @@ impl<'de> Deserialize<'de> for FrontEnd {
             #[serde(alias = "waveform_16k")]
             Waveform(Waveform),
         }
-        let written = match serde_json::Value::deserialize(deserializer)? {
-            serde_json::Value::String(kind) => serde_json::json!({ kind: {} }),
-            other => other,
-        };
+        let given = serde_json::Value::deserialize(deserializer)?;
+        let written = if let Some(kind) = given.as_str() { serde_json::json!({ kind: {} }) } else { given };
         let written = serde_json::from_value(written)
             .map_err(|error| serde::de::Error::custom(format!("`front_end`: {error}")))?;
         Ok(match written {

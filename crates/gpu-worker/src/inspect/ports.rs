@@ -169,11 +169,14 @@ fn width(columns: usize) -> i64 {
 mod tests {
     use super::*;
 
+    /// Metadata of a test.
+    type Said<'a> = &'a [(&'static str, &'a str)];
+
     fn port(name: &str, kind: &str, shape: &[i64]) -> Port {
         Port { name: name.to_owned(), kind: kind.to_owned(), shape: shape.to_vec() }
     }
 
-    fn concluded(input: Port, metadata: &[(&'static str, &str)]) -> Result<FrontEnd, String> {
+    fn concluded(input: Port, metadata: Said<'_>) -> Result<FrontEnd, String> {
         let metadata: Vec<_> = metadata.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
         front_end(&[input], &metadata, &mut Vec::new())
     }
@@ -182,7 +185,7 @@ mod tests {
     fn the_range_and_the_window_follow_the_metadata_and_else_the_exporter() {
         let kaldi = |scale, window| Ok(FrontEnd::KaldiFbank80Cmn(KaldiFbank { scale, window }));
         let rows = |name| port(name, FLOATS, &[-1, -1, 80]);
-        let cases: [(Port, &[(&'static str, &str)], _); 5] = [
+        let cases: [(Port, Said<'_>, _); 5] = [
             (rows("x"), &[], kaldi(Scale::Unit, Window::Povey)),
             (rows("x"), &[("framework", "3d-speaker"), ("normalize_samples", "1")], kaldi(Scale::Unit, Window::Povey)),
             (
@@ -211,7 +214,7 @@ mod tests {
     #[test]
     fn what_cannot_be_fed_is_told_why() {
         let rows = || port("x", FLOATS, &[-1, -1, 80]);
-        let cases: [(Port, &[(&'static str, &str)], &str); 8] = [
+        let cases: [(Port, Said<'_>, &str); 8] = [
             (port("x", FLOATS, &[-1, 80, -1]), &[], "column by column"),
             (port("x", FLOATS, &[-1, -1, -1]), &[], "how many columns"),
             (port("x", FLOATS, &[-1, -1, 64]), &[], "neither"),

@@ -48,6 +48,25 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// What kind it is, in one word: for counting, where statuses and reasons would be too many.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::NoEndpoint => "no_endpoint",
+            Self::Late => "late",
+            Self::OutOfTime => "out_of_time",
+            Self::Unreachable => "unreachable",
+            Self::Broken => "broken",
+            Self::Stalled => "stalled",
+            Self::Status(_) => "status",
+            Self::Refused(_) => "refused",
+            Self::TooLarge => "too_large",
+            Self::NotAnAnswer(_) => "not_an_answer",
+            Self::BadVector(_) => "bad_vector",
+            Self::AnotherModel => "another_model",
+        }
+    }
+
     /// A refusal where no caller's clip was sent is the server's fault.
     pub(super) fn not_the_clips(self) -> Self {
         if let Self::Refused(status) = self { Self::Status(status) } else { self }

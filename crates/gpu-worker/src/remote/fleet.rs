@@ -1,6 +1,7 @@
 //! The endpoints of one service and how each of them stands: which one a query goes to, and what its end says about it.
 //! Workers and keepers meet here, under one lock that is held for moments; nobody is asked anything under it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ pub struct EndpointHealth {
     pub answered: u64,
     /// Queries that were sent to it in vain.
     pub failed: u64,
+    /// The same by [`Fault::kind`].
+    pub failed_by_kind: BTreeMap<&'static str, u64>,
     /// What went wrong there last, until it answers again.
     pub last_fault: Option<Fault>,
 }
@@ -68,6 +71,7 @@ struct Standing {
     last_turn: u64,
     answered: u64,
     failed: u64,
+    failed_by_kind: BTreeMap<&'static str, u64>,
     last_fault: Option<Fault>,
 }
 
@@ -117,6 +121,7 @@ impl Fleet {
             }
             Err(fault) => {
                 standing.failed += 1;
+                *standing.failed_by_kind.entry(fault.kind()).or_default() += 1;
                 standing.fail(fault, now);
             }
         });
@@ -222,6 +227,7 @@ impl Fleet {
             under_way: standing.under_way,
             answered: standing.answered,
             failed: standing.failed,
+            failed_by_kind: standing.failed_by_kind.clone(),
             last_fault: standing.last_fault,
         };
         self.addresses.iter().zip(&state.standings).map(told).collect()
@@ -263,6 +269,7 @@ impl Standing {
             last_turn: 0,
             answered: 0,
             failed: 0,
+            failed_by_kind: BTreeMap::new(),
             last_fault: None,
         }
     }

@@ -1,7 +1,7 @@
 """Makes the reference vectors in this folder: make_reference.py CAMPPLUS.onnx RESEMBLYZER.onnx
 
-Needs numpy and onnxruntime 1.32.0. Where kaldi-native-fbank and librosa are installed too, the features made here are held
-against theirs, and the largest difference is printed.
+Needs numpy and onnxruntime 1.32.0. Where kaldi-native-fbank and librosa are installed too, the features made here are
+held against theirs, and the largest difference is printed.
 
 The signals are three chirps and seeded noise, made of integer arithmetic and of additions and multiplications of
 doubles, so that the Rust test makes the same samples bit by bit. The noise keeps every mel band far above the rounding
@@ -153,6 +153,8 @@ def main() -> None:
         if name == "long_a":
             save("long_a.features", features[::EVERY])
             save("long_a.mel_parts", cut.reshape(-1, 40)[::EVERY])
+            # So quiet that it is raised.
+            save("quiet.mel_parts", parts(samples >> 6).reshape(-1, 40)[:: 4 * EVERY])
         embeddings.append(unit(campplus.run(None, {"x": features[None].astype(np.float32)})[0][0]))
         speakers.append(unit(resemblyzer.run(None, {"mels": cut.astype(np.float32)})[0].mean(0)))
     save("embeddings", embeddings)

@@ -133,12 +133,10 @@ impl Lane {
         donors
     }
 
-    /// Another conversation's word. No answer changes nothing of what is published.
+    /// Another conversation's word. No answer changes nothing of what is published, nor does one that a newer one overtook.
     pub(crate) fn handle_donor(&mut self, conversation: Arc<str>, word: Donor, out: &mut Vec<Event>) {
-        if word == Donor::Unavailable && self.donors.contains_key(&conversation) {
-            return;
-        }
-        if self.donors.insert(conversation, word.clone()) != Some(word) {
+        if self.donors.get(&conversation).is_none_or(|known| word.is_newer_than(known)) {
+            self.donors.insert(conversation, word);
             self.weigh_again();
             self.publish(out);
         }

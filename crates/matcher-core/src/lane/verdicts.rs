@@ -72,9 +72,10 @@ impl Lane {
         let work = self.finish(request);
         self.queue.cover(work.voice);
         self.expire_hint(now);
-        let reason = self.take_evidence(&work, embedding).err().unwrap_or(ExitReason::AuthorityUnavailable);
-        self.exit_after_query(&work, reason, out);
-        if self.can_reconnect(work.voice) {
+        let taken = self.take_evidence(&work, embedding);
+        let is_undecided = taken == Ok(Ruled::Free);
+        self.exit_after_query(&work, taken.err().unwrap_or(ExitReason::AuthorityUnavailable), out);
+        if is_undecided && self.can_reconnect(work.voice) {
             let (lane, speaker) = (self.id, work.voice.speaker);
             self.tried.insert(speaker);
             out.push(Event::Reconnected { lane, speaker, ending: Reconnect::Arbitration });
@@ -95,6 +96,7 @@ impl Lane {
         if record.heard == Heard::Before {
             record.heard = Heard::Here;
         }
+        self.settle_verdict(work.voice);
         Ok(ruled)
     }
 
@@ -160,6 +162,19 @@ impl Lane {
         let is_long = record.evidence.samples() >= self.floors.evidence;
         let is_grounded = || record.ground.as_ref().is_some_and(|ground| self.carries(ground));
         record.heard != Heard::Competing && (is_long || decision.is_accepted_as(Role::Owner) && is_grounded())
+    }
+
+    /// Whether a name would suffice can change with the evidence behind it; how it sounds is as it was judged.
+    fn settle_verdict(&mut self, voice: Voice) {
+        let Some(record) = self.voices.get(&voice) else { return };
+        let Some(row) = record.row.as_ref() else { return };
+        let mut decision = self.policy.decide(&row.candidates);
+        if !self.suffices(record, &decision) {
+            decision.verdict = Verdict::Nobody;
+        }
+        if let Some(row) = self.voices.get_mut(&voice).and_then(|record| record.row.as_mut()) {
+            row.decision = decision;
+        }
     }
 
     /// Weighs all evidence again, without a query.
@@ -280,8 +295,15 @@ impl Lane {
         })
     }
 
-    /// What people decided about a voice.
+    /// What people decided about a voice. Nothing more is asked of the model about it.
     pub(super) fn publish_ruling(&mut self, voice: Voice, out: &mut Vec<Event>) {
+        self.install_ruling(voice, out);
+        if let Err(reason) = self.undecided(voice) {
+            self.drop_slot(voice, reason, out);
+        }
+    }
+
+    fn install_ruling(&mut self, voice: Voice, out: &mut Vec<Event>) {
         match self.ruled(voice) {
             Ruled::Free | Ruled::Silenced => {}
             Ruled::Rejected | Ruled::Nobody => self.install(voice, None, Status::NoMatch, out),
@@ -320,9 +342,7 @@ impl Lane {
         let change = if changed && identity.is_some() { Change::Identity } else { Change::StatusOnly };
         let state = self.state(voice);
         out.push(Event::Published { lane: self.id, generation: self.generation, state, change });
-        if self.undecided(voice).is_err() {
-            self.drop_slot(voice, ExitReason::ManualDecision, out);
-        } else if identity.is_some() {
+        if identity.is_some() && self.ruled(voice).is_free() {
             self.drop_slot(voice, ExitReason::AlreadyMapped, out);
         }
     }

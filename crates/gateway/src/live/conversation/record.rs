@@ -21,7 +21,10 @@ impl Conversation {
 
     /// Some voices of a lane, as they are now.
     pub(super) fn record_speakers(&self, lane: LaneId, speakers: BTreeSet<Speaker>) {
-        self.record_voices(lane, speakers.into_iter().flat_map(|speaker| self.scheduler.explain(lane, speaker)).collect());
+        self.record_voices(
+            lane,
+            speakers.into_iter().flat_map(|speaker| self.scheduler.explain(lane, speaker)).collect(),
+        );
     }
 
     /// All voices of a lane that is about to leave.

@@ -1,11 +1,14 @@
 //! The one handler in which a token is spent: pick, reserve, answer, with nothing awaited between.
 
+use std::ops::Range;
+
 use gpu_worker::Clip;
 use matcher_core::budget::{Denied, Refused, Seen};
 use matcher_core::{Dispatch, ExitReason, Refusal};
 use telemetry::FirstBlock;
 
 use super::{Live, Socket};
+use crate::audio::{Audio, gate};
 use crate::live::conversation::{Answer, NoAnswer};
 use crate::live::labels;
 use crate::live::ledger::NoLease;
@@ -16,7 +19,9 @@ impl Socket {
         const STALE: NoAnswer = exit(ExitReason::StaleGeneration);
         let live = self.live().filter(|live| live.generation() == dispatch.generation).ok_or(STALE)?;
         let voiced = live.ring.voiced(&dispatch.fresh);
-        let picked = live.ring.timeline().pick(&voiced, dispatch.needed, dispatch.query_max);
+        let gate = self.service.settings.clip_gate;
+        let audio = |pieces: &[Range<u64>]| Audio { pcm: live.ring.copy(pieces), sample_rate: live.sample_rate() };
+        let picked = gate::pick(gate, live.ring.timeline(), dispatch, voiced, audio);
         let selection = picked.map_err(exit)?;
         let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker).map_err(|refused| match refused {
             NoLease::Refused(Refused::Denied(denied)) => {
