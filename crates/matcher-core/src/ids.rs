@@ -31,10 +31,46 @@ macro_rules! text_id {
     };
 }
 
-text_id!(
-    /// One provider stream. Speaker numbers of two scopes have nothing to do with each other; empty means unscoped.
-    Scope
-);
+/// One provider stream of one recording. Speaker numbers of two scopes have nothing to do with each other, also when two
+/// devices call their streams the same; an empty name means unscoped.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scope {
+    recording: Arc<str>,
+    name: Arc<str>,
+}
+
+impl Scope {
+    /// The stream of a recording that needs no name, because there is only one.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self::of("", name)
+    }
+
+    /// A stream of a recording, both taken verbatim.
+    #[must_use]
+    pub fn of(recording: &str, name: &str) -> Self {
+        Self { recording: recording.into(), name: name.into() }
+    }
+
+    /// The stream's name, as its client knows it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// The recording.
+    #[must_use]
+    pub fn recording(&self) -> &str {
+        &self.recording
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
 text_id!(
     /// The client's id of one transcript segment.
     SegmentId

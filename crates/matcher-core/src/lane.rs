@@ -61,6 +61,14 @@ struct VoiceRecord {
     suggestion: Option<Box<(PersonId, u8)>>,
 }
 
+/// Whether what people decided is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Authority {
+    Read,
+    /// It could not be read yet: nobody gets a name by evidence.
+    Unread,
+}
+
 /// Whether the client knows what a voice's record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
@@ -122,6 +130,7 @@ pub(crate) struct Lane {
     held: BTreeSet<Speaker>,
     work: BTreeMap<RequestId, Work>,
     receipt: Arc<Receipt>,
+    authority: Authority,
     /// The provider stream that is current.
     current: Option<Scope>,
     device: Device,
@@ -135,7 +144,12 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(id: LaneId, join: Join, limits: Limits, policy: Policy, receipt: Arc<Receipt>) -> Self {
+    pub(crate) fn new(
+        id: LaneId,
+        join: Join,
+        (limits, policy): (Limits, Policy),
+        (receipt, authority): (Arc<Receipt>, Authority),
+    ) -> Self {
         let mut lane = Self {
             id,
             generation: join.generation,
@@ -152,6 +166,7 @@ impl Lane {
             held: join.held.into_iter().collect(),
             work: BTreeMap::new(),
             receipt,
+            authority,
             current: None,
             device: join.device,
             tried: BTreeSet::new(),

@@ -28,6 +28,8 @@ pub struct Memory {
     pub(crate) voices: Vec<Remembered>,
     /// The owner's print that the voices were judged by.
     pub(crate) owner: Option<Embedding>,
+    /// The provider streams in the order in which they came.
+    pub(crate) scopes: Vec<Scope>,
     /// Whether the owner is kept for the device's next socket.
     pub(crate) is_kept: bool,
     /// The words of other conversations, as they were heard last.

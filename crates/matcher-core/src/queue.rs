@@ -100,6 +100,7 @@ struct Entry {
     taken: Spans,
     covered: Spans,
     slot: Option<Slot>,
+    is_in_work: bool,
 }
 
 /// See the module's text.
@@ -199,7 +200,7 @@ impl SpeakerMatchQueue {
             let by_newcomer = newcomer.speaker == voice.speaker && newcomer.scope > voice.scope;
             voice.scope < u16::MAX && (by_newcomer || self.entries.range(newer).next().is_some())
         };
-        let is_idle = |entry: &Entry| entry.slot.is_none() && entry.taken.is_empty();
+        let is_idle = |entry: &Entry| entry.slot.is_none() && !entry.is_in_work;
         let idle = self.entries.iter().filter(|(voice, entry)| is_idle(entry) && is_superseded(voice));
         idle.map(|(voice, _)| *voice).min_by_key(|voice| (voice.scope, voice.speaker))
     }
@@ -279,6 +280,7 @@ impl SpeakerMatchQueue {
         let slot = entry.slot.take().expect("only a waiting voice is taken");
         self.slots -= 1;
         let fresh = std::mem::take(&mut entry.fresh);
+        entry.is_in_work = true;
         entry.taken.insert_all(&fresh);
         (slot, fresh)
     }
@@ -295,6 +297,9 @@ impl SpeakerMatchQueue {
     /// The query ended without using its ranges: they are fresh again, in no slot.
     pub fn restore(&mut self, voice: Voice) {
         self.narrow(voice, &Spans::new());
+        if let Some(entry) = self.entries.get_mut(&voice) {
+            entry.is_in_work = false;
+        }
     }
 
     /// The query used what it took.
@@ -303,6 +308,7 @@ impl SpeakerMatchQueue {
     pub fn cover(&mut self, voice: Voice) {
         let entry = self.entries.get_mut(&voice).expect("only an admitted voice is in work");
         let taken = std::mem::take(&mut entry.taken);
+        entry.is_in_work = false;
         entry.covered.insert_all(&taken);
     }
 

@@ -159,7 +159,11 @@ impl Standing {
 pub struct Receipt {
     generation: u64,
     voices: BTreeMap<VoiceName, Entry>,
-    segments: BTreeMap<SegmentId, SegmentEntry>,
+    /// By recording and id: two devices may count their segments alike.
+    segments: BTreeMap<(Arc<str>, SegmentId), SegmentEntry>,
+    /// What follows from the entries, for it is asked of every voice at every verdict.
+    standings: BTreeMap<VoiceName, Standing>,
+    is_owner_reserved: bool,
 }
 
 impl Receipt {
@@ -170,12 +174,19 @@ impl Receipt {
     pub fn restore(
         generation: u64,
         voices: BTreeMap<VoiceName, Entry>,
-        segments: BTreeMap<SegmentId, SegmentEntry>,
+        segments: impl IntoIterator<Item = (SegmentId, SegmentEntry)>,
     ) -> Result<Self, Full> {
-        if voices.len() + segments.len() > ENTRIES_MAX {
+        let segments = segments.into_iter().map(|(id, held)| (key(&held.voice, &id), held)).collect();
+        let mut receipt = Self { generation, voices, segments, ..Self::default() };
+        if receipt.entries() > ENTRIES_MAX {
             return Err(Full);
         }
-        Ok(Self { generation, voices, segments })
+        receipt.conclude();
+        Ok(receipt)
+    }
+
+    fn entries(&self) -> usize {
+        self.voices.len() + self.segments.len()
     }
 
     /// Rises by one with every edit.
@@ -191,7 +202,7 @@ impl Receipt {
 
     /// Entries of segments.
     pub fn segments(&self) -> impl Iterator<Item = (&SegmentId, &SegmentEntry)> {
-        self.segments.iter()
+        self.segments.iter().map(|((_, id), held)| (id, held))
     }
 
     /// Makes one edit.
@@ -201,9 +212,11 @@ impl Receipt {
     pub fn correct(&mut self, correction: &Correction) -> Result<(), Full> {
         let news = match &correction.subject {
             Subject::Voice => usize::from(!self.voices.contains_key(&correction.voice)),
-            Subject::Segments(ids, _) => ids.iter().filter(|id| !self.segments.contains_key(*id)).count(),
+            Subject::Segments(ids, _) => {
+                ids.iter().filter(|id| !self.segments.contains_key(&key(&correction.voice, id))).count()
+            }
         };
-        if self.voices.len() + self.segments.len() + news > ENTRIES_MAX {
+        if self.entries() + news > ENTRIES_MAX {
             return Err(Full);
         }
 
@@ -217,33 +230,35 @@ impl Receipt {
             Subject::Segments(ids, reach) => {
                 for id in ids {
                     let voice = correction.voice.clone();
-                    self.segments.insert(id.clone(), SegmentEntry { voice, reach: *reach, entry: entry.clone() });
+                    let held = SegmentEntry { voice, reach: *reach, entry: entry.clone() };
+                    self.segments.insert(key(&correction.voice, id), held);
                 }
             }
         }
+        self.conclude();
         Ok(())
+    }
+
+    /// What follows from the entries. Once an edit.
+    fn conclude(&mut self) {
+        let spoken = self.segments.values().filter(|held| held.reach == Reach::Voice);
+        let of_segments = spoken.map(|held| (&held.voice, &held.entry));
+        let mut entries: BTreeMap<&VoiceName, Vec<&Entry>> = BTreeMap::new();
+        for (voice, entry) in self.voices.iter().chain(of_segments) {
+            entries.entry(voice).or_default().push(entry);
+        }
+        let concluded =
+            |(voice, entries): (&VoiceName, Vec<&Entry>)| (voice.clone(), conclusion(self.voices.get(voice), &entries));
+        self.standings = entries.into_iter().map(concluded).collect();
+        let segments = self.segments.values().map(|held| &held.entry);
+        self.is_owner_reserved = self.voices.values().chain(segments).any(names_the_owner);
     }
 
     /// What people decided about a voice: the newest rejection when no decision for somebody is newer, else the newest
     /// decision. A name for the whole voice is a name; anything else only silences its evidence.
     #[must_use]
     pub fn standing(&self, voice: &VoiceName) -> Standing {
-        let wide = self.voices.get(voice);
-        let speaks = |held: &&SegmentEntry| held.voice == *voice && held.reach == Reach::Voice;
-        let of_segments = || self.segments.values().filter(speaks).map(|held| &held.entry);
-        let newest = |rejections: bool| {
-            let entries = wide.into_iter().chain(of_segments());
-            entries.filter(|entry| entry.ruling.is_rejection() == rejections).map(|entry| entry.generation).max()
-        };
-        match (newest(true), newest(false)) {
-            (None, None) => Standing::Free,
-            (Some(rejected), decided) if decided.is_none_or(|decided| rejected >= decided) => Standing::Rejected,
-            (_, decided) => match wide.filter(|entry| Some(entry.generation) == decided) {
-                Some(Entry { ruling: Ruling::Is(named), source, .. }) => Standing::Named(named.clone(), *source),
-                Some(Entry { ruling: Ruling::IsNobody, .. }) => Standing::Nobody,
-                Some(Entry { ruling: Ruling::Not(_), .. }) | None => Standing::Silenced,
-            },
-        }
+        self.standings.get(voice).cloned().unwrap_or(Standing::Free)
     }
 
     /// The names that a rollover takes along on a provider stream: of each voice the newest decision, when it names one
@@ -270,11 +285,11 @@ impl Receipt {
     /// # Errors
     /// When the receipt is full; nothing is changed then.
     pub fn carry(&mut self, names: &BTreeMap<VoiceName, Named>) -> Result<(), Full> {
-        let news: Vec<_> = names.iter().filter(|(voice, _)| self.standing(voice) == Standing::Free).collect();
+        let news: Vec<_> = names.iter().filter(|(voice, _)| !self.standings.contains_key(*voice)).collect();
         if news.is_empty() {
             return Ok(());
         }
-        if self.voices.len() + self.segments.len() + news.len() > ENTRIES_MAX {
+        if self.entries() + news.len() > ENTRIES_MAX {
             return Err(Full);
         }
 
@@ -283,25 +298,42 @@ impl Receipt {
             let ruling = Ruling::Is(named.clone());
             self.voices.insert(voice.clone(), Entry { generation: self.generation, ruling, source: Source::Carried });
         }
+        self.conclude();
         Ok(())
     }
 
     /// Whether a person said who the owner is, of a voice or of a single segment: then no evidence may say it.
     #[must_use]
-    pub fn is_owner_reserved(&self) -> bool {
-        let segments = self.segments.values().map(|held| &held.entry);
-        self.voices.values().chain(segments).any(|entry| match &entry.ruling {
-            Ruling::Is(named) => named.role == Role::Owner,
-            Ruling::IsNobody | Ruling::Not(_) => false,
-        })
+    pub const fn is_owner_reserved(&self) -> bool {
+        self.is_owner_reserved
     }
+}
 
-    /// What holds for one segment: the newer of its own entry and its voice's.
-    #[must_use]
-    pub fn of_segment(&self, segment: &SegmentId, voice: &VoiceName) -> Option<&Entry> {
-        let own = self.segments.get(segment).map(|held| &held.entry);
-        let wide = self.voices.get(voice);
-        own.into_iter().chain(wide).max_by_key(|entry| (entry.generation, entry.ruling.is_rejection()))
+fn key(voice: &VoiceName, segment: &SegmentId) -> (Arc<str>, SegmentId) {
+    (voice.scope.recording().into(), segment.clone())
+}
+
+fn names_the_owner(entry: &Entry) -> bool {
+    match &entry.ruling {
+        Ruling::Is(named) => named.role == Role::Owner,
+        Ruling::IsNobody | Ruling::Not(_) => false,
+    }
+}
+
+/// What a voice's entries come to, `wide` being the one for all of it.
+fn conclusion(wide: Option<&Entry>, entries: &[&Entry]) -> Standing {
+    let newest = |rejections: bool| {
+        let of_kind = entries.iter().filter(|entry| entry.ruling.is_rejection() == rejections);
+        of_kind.map(|entry| entry.generation).max()
+    };
+    match (newest(true), newest(false)) {
+        (None, None) => Standing::Free,
+        (Some(rejected), decided) if decided.is_none_or(|decided| rejected >= decided) => Standing::Rejected,
+        (_, decided) => match wide.filter(|entry| Some(entry.generation) == decided) {
+            Some(Entry { ruling: Ruling::Is(named), source, .. }) => Standing::Named(named.clone(), *source),
+            Some(Entry { ruling: Ruling::IsNobody, .. }) => Standing::Nobody,
+            Some(Entry { ruling: Ruling::Not(_), .. }) | None => Standing::Silenced,
+        },
     }
 }
 
@@ -368,9 +400,6 @@ mod tests {
         assert_eq!(receipt.standing(&voice(1)), Standing::Silenced);
         assert_eq!(receipt.standing(&voice(2)), Standing::Free);
         assert_eq!(receipt.standing(&voice(3)), Standing::Free, "and a rejection touches that segment alone");
-        let of =
-            |id: &str, speaker| receipt.of_segment(&SegmentId::new(id), &voice(speaker)).map(|entry| entry.generation);
-        assert_eq!((of("s2", 2), of("s3", 3), of("other", 2)), (Some(2), Some(3), None));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::embedding::Embedding;
 use crate::event::{Batch, Dispatch, Event, Join, VoiceState};
 use crate::exit::{Cap, ExitReason};
 use crate::ids::{Generation, LaneId, RequestId, SegmentId, Speaker};
-use crate::lane::{Arrival, Explanation, Lane};
+use crate::lane::{Arrival, Authority, Explanation, Lane};
 use crate::limits::Limits;
 use crate::memory::{Carry, Donor, HandOver};
 use crate::policy::{Gallery, Policy};
@@ -70,6 +70,7 @@ pub struct Scheduler {
     last_served: Option<LaneId>,
     requests: u64,
     receipt: Arc<Receipt>,
+    authority: Authority,
 }
 
 impl Scheduler {
@@ -84,6 +85,7 @@ impl Scheduler {
             last_served: None,
             requests: 0,
             receipt: Arc::default(),
+            authority: Authority::Read,
         }
     }
 
@@ -167,18 +169,27 @@ impl Scheduler {
         self.lanes.values().map(Lane::first_tries).sum()
     }
 
-    /// A lane enters.
+    /// Whether a lane could enter.
     ///
     /// # Errors
     /// When it is here already, or the conversation holds its most lanes.
-    pub fn handle_joined(&mut self, lane: LaneId, join: Join) -> Result<(), JoinRefused> {
+    pub fn admits(&self, lane: LaneId) -> Result<(), JoinRefused> {
         if self.lanes.contains_key(&lane) {
             return Err(JoinRefused::AlreadyJoined);
         }
         if self.lanes.len() >= self.limits.lanes_max.get() {
             return Err(JoinRefused::LanesMax);
         }
-        self.lanes.insert(lane, Lane::new(lane, join, self.limits.clone(), self.policy, self.receipt.clone()));
+        Ok(())
+    }
+
+    /// A lane enters.
+    ///
+    /// # Errors
+    /// When it is here already, or the conversation holds its most lanes.
+    pub fn handle_joined(&mut self, lane: LaneId, join: Join) -> Result<(), JoinRefused> {
+        self.admits(lane)?;
+        self.lanes.insert(lane, Lane::new(lane, join, (self.limits.clone(), self.policy), (self.receipt.clone(), self.authority)));
         Ok(())
     }
 
@@ -288,12 +299,31 @@ impl Scheduler {
         }
     }
 
+    /// What people decided before could not be read, and nobody has joined yet: until it is, evidence names nobody.
+    pub fn handle_unread(&mut self) {
+        assert!(self.lanes.is_empty(), "what people decided is read before the first lane joins");
+        self.authority = Authority::Unread;
+    }
+
     /// People decided something: it holds at once, for every lane. An older receipt than the one here changes nothing.
     pub fn handle_receipt(&mut self, receipt: Receipt, out: &mut Vec<Event>) {
         if receipt.generation() <= self.receipt.generation() {
-            return;
+            return self.handle_confirmed(out);
         }
         self.receipt = Arc::new(receipt);
+        self.authority = Authority::Read;
+        self.tell_lanes(out);
+    }
+
+    /// What is known of what people decided is the newest.
+    pub fn handle_confirmed(&mut self, out: &mut Vec<Event>) {
+        if self.authority == Authority::Unread {
+            self.authority = Authority::Read;
+            self.tell_lanes(out);
+        }
+    }
+
+    fn tell_lanes(&mut self, out: &mut Vec<Event>) {
         for lane in self.lanes.values_mut() {
             lane.handle_receipt(self.receipt.clone(), out);
         }

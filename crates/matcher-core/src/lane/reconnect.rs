@@ -191,13 +191,15 @@ impl Lane {
 
     /// The one voice that is the owner by its own evidence, on the current stream.
     fn keeper(&self) -> Option<(Voice, Kept)> {
+        let (voice, record) = self.sole_owner()?;
+        Some((voice, self.kept_of(voice, record)?))
+    }
+
+    fn sole_owner(&self) -> Option<(Voice, &VoiceRecord)> {
         let current = self.current.as_ref()?;
         let mut owners = self.owners().filter(|(voice, _)| self.scope(**voice) == current);
         let (voice, record) = owners.next()?;
-        if owners.next().is_some() {
-            return None;
-        }
-        Some((*voice, self.kept_of(*voice, record)?))
+        owners.next().is_none().then_some((*voice, record))
     }
 
     fn kept_of(&self, voice: Voice, record: &VoiceRecord) -> Option<Kept> {
@@ -217,8 +219,9 @@ impl Lane {
     /// When [`Lane::poll_grounds`] or [`Lane::poll_keepsake`] next has something that no other event brings.
     pub(crate) fn poll_timeout(&self) -> Option<Monotonic> {
         let renewal = self.kept.and_then(|held| {
-            let observed = self.voices.get(&held.voice?)?.observed?;
-            (observed > held.observed).then(|| held.at.after(self.limits.continuity_every))
+            let (voice, record) = self.sole_owner().filter(|(voice, _)| held.voice == Some(*voice))?;
+            self.kept_of(voice, record).filter(|kept| kept.observed > held.observed)?;
+            Some(held.at.after(self.limits.continuity_every))
         });
         renewal.into_iter().chain(self.grounds_due).min()
     }

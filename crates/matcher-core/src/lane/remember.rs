@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Lane, Told, VoiceRecord, Work};
+use super::{Authority, Lane, Told, VoiceRecord, Work};
 use crate::exit::ExitReason;
-use crate::ids::RequestId;
+use crate::ids::{RequestId, Scope};
 use crate::memory::{Heard, Memory, NamedBy, Remembered};
 use crate::queue::Voice;
 use crate::receipt::VoiceName;
@@ -14,7 +14,10 @@ impl Lane {
     pub(crate) fn leave(self) -> (Memory, BTreeMap<RequestId, Work>) {
         let owner = self.gallery.owner().map(|print| print.embedding.clone());
         let voices = self.voices.iter().filter_map(|(voice, record)| self.remembered(*voice, record)).collect();
-        (Memory { voices, owner, donors: self.donors, is_kept: self.kept.is_some() }, self.work)
+        let voices: Vec<Remembered> = voices;
+        let is_used = |scope: &Scope| voices.iter().any(|voice| voice.name.scope == *scope);
+        let scopes = self.scopes.into_iter().filter(is_used).collect();
+        (Memory { owner, donors: self.donors, scopes, is_kept: self.kept.is_some(), voices }, self.work)
     }
 
     fn remembered(&self, voice: Voice, record: &VoiceRecord) -> Option<Remembered> {
@@ -38,12 +41,16 @@ impl Lane {
     /// clock of the audio starts anew.
     pub(super) fn recall(&mut self, memory: Memory) {
         self.donors = memory.donors;
+        self.scopes = memory.scopes; // A newer stream stays the newer one.
         for remembered in memory.voices {
             let (identity, status, heard) = (remembered.identity.clone(), remembered.status, remembered.heard);
             let evidence = remembered.evidence.clone();
             let Ok(voice) = self.restore(remembered, heard) else { continue };
             if let Some(record) = self.voices.get_mut(&voice) {
-                (record.identity, record.status, record.told) = (identity, status, Told::NotYet);
+                record.told = Told::NotYet;
+                if self.authority == Authority::Read {
+                    (record.identity, record.status) = (identity, status);
+                }
                 record.evidence = evidence; // A competitor's is what it said since.
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Lane, Told, VoiceRecord, Work};
+use super::{Authority, Lane, Told, VoiceRecord, Work};
 use crate::arbitration::{Contender, OwnerClaim, Standing as Arbitrated, arbitrate};
 use crate::continuity::Reconnect;
 use crate::embedding::{Centroid, Embedding};
@@ -215,9 +215,10 @@ impl Lane {
         self.publish(out);
     }
 
-    /// People decided something: it holds at once.
+    /// People decided something, or it is known now that they did not: it holds at once.
     pub(crate) fn handle_receipt(&mut self, receipt: Arc<Receipt>, out: &mut Vec<Event>) {
         self.receipt = receipt;
+        self.authority = Authority::Read;
         self.publish(out);
     }
 
@@ -228,8 +229,10 @@ impl Lane {
             if standing == Arbitrated::Contended {
                 contended.push(voice);
             }
-            // A name that does not suffice any more is taken back; one that never did is not told.
-            let record = self.voices.get(&voice).filter(|record| record.identity.is_some() || self.speaks(record));
+            // A name that does not suffice any more is taken back; one that never did, or that people may have decided
+            // against, is not told.
+            let may_be_told = |record: &VoiceRecord| self.authority == Authority::Read && self.speaks(record);
+            let record = self.voices.get(&voice).filter(|record| record.identity.is_some() || may_be_told(record));
             let Some((record, row)) = record.and_then(|record| Some((record, record.row.as_ref()?))) else { continue };
             let decision = row.decision;
             let origin = if record.heard == Heard::Before { Origin::Carried } else { Origin::Automatic };

@@ -161,5 +161,15 @@ impl Driver {
         while let Some((lane, keepsake)) = self.conversations[conversation].poll_keepsake(self.now) {
             self.kept.push((lane, keepsake));
         }
+        self.no_timer_spins(conversation);
+    }
+
+    /// What has been done is not due again: a timer that is due at once would never rest. Queries and words are the tests'.
+    fn no_timer_spins(&self, conversation: usize) {
+        let scheduler = &self.conversations[conversation];
+        let is_query = self.open.iter().any(|open| open.conversation == conversation);
+        let is_resting = scheduler.lanes().any(|lane| !scheduler.donors(lane).is_empty());
+        let due = scheduler.poll_timeout().filter(|_| !is_query && !is_resting);
+        assert!(due.is_none_or(|due| due > self.now), "a timer is due, and nothing is to be done");
     }
 }

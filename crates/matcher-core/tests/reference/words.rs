@@ -128,15 +128,16 @@ pub(crate) enum Told {
 }
 
 impl Told {
-    /// What happens to one voice happens in order; among voices the order is nobody's business.
+    /// What happens to one voice happens in order; among voices, and among the streams of a number, the order is nobody's
+    /// business.
     pub(crate) const fn place(&self) -> (u64, u32, u8, &'static str) {
         match self {
             Self::Published { lane, face, .. } => (*lane, face.voice.0, 0, face.voice.1),
             Self::Retracted { lane, voice, .. } => (*lane, voice.0, 0, voice.1),
-            Self::Suggested { lane, speaker, .. } => (*lane, *speaker, 1, ""),
+            Self::Suggested { lane, speaker, person, .. } => (*lane, *speaker, 1, person),
             Self::Reconnected { lane, speaker, .. } => (*lane, *speaker, 2, ""),
             Self::Decided { lane, speaker, .. } => (*lane, *speaker, 3, ""),
-            Self::RolledOver { lane, speaker, .. } => (*lane, *speaker, 4, ""),
+            Self::RolledOver { lane, speaker, reason, .. } => (*lane, *speaker, 4, reason.as_str()),
         }
     }
 }

@@ -140,14 +140,6 @@ impl Receipt {
         names
     }
 
-    /// What holds for one segment of a voice: the newer of what was said of it and of the voice.
-    pub(crate) fn of_segment(&self, segment: &'static str, voice: Name) -> Option<Edit> {
-        let own = |edit: &Edit| matches!(edit.about, About::Segment(id, _) if id == segment);
-        let wide = |edit: &Edit| edit.about == About::Voice && edit.voice == voice;
-        let edits = self.standing_edits().into_iter().filter(|edit| own(edit) || wide(edit));
-        edits.max_by_key(|edit| (edit.generation, edit.says.is_rejection()))
-    }
-
     /// Takes names of another conversation along, as one edit; what is decided here stays.
     pub(crate) fn carry(&mut self, names: &[(Name, Says)], rules: &Rules) {
         let free = |voice: Name| self.ruled(voice, rules) == Ruled::Free;
