@@ -16,8 +16,8 @@ use std::time::Duration;
 use actix::{Actor, Addr};
 use bytes::Bytes;
 use gateway::capsule::Sealer;
-use gateway::history::History;
 use gateway::config::Switch;
+use gateway::history::History;
 use gateway::live::corrections::{Corrections, Wish};
 use gateway::live::protocol::Bounds;
 use gateway::live::{
@@ -122,12 +122,12 @@ impl World {
         change(&mut settings);
         let store = Arc::new(TestStore::new());
         let telemetry = Telemetry::start("test").expect("fresh metrics");
-        let (clock, life) = (Clock::start(), Duration::from_secs(120));
+        let (clock, life) = (Clock::start_of_its_own(), Duration::from_secs(120));
         let (metrics, sealer) = (telemetry.metrics().clone(), Sealer::ephemeral());
         let service = Arc::new(Service {
             clock,
             corrections: Corrections::new(store.clone()),
-            capsules: Capsules::new(store.clone(), sealer, metrics, (clock, life)),
+            capsules: Capsules::new(store.clone(), sealer, metrics, (clock, life, Duration::from_secs(5))),
             history: History::start(store.clone(), 0),
             store: store.clone(),
             engine: engine.clone(),

@@ -153,6 +153,12 @@ impl Server {
         std::fs::read_to_string(self.directory.file("log")).expect("its log is a file")
     }
 
+    /// A place of this test that goes away with the server.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.file(name)
+    }
+
     /// A file of this test that goes away with the server.
     #[must_use]
     pub fn file(&self, name: &str, content: &[u8]) -> PathBuf {

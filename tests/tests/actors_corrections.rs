@@ -280,7 +280,7 @@ async fn check(earlier: Earlier, carried: bool, seconds: f64, (is_readable, is_c
     let conversation = if carried { "next" } else { "talk" };
     client.events().await;
     if is_corrected {
-        let voice = VoiceName { speaker: Speaker(1), scope: Scope::new("stream:0") };
+        let voice = VoiceName { speaker: Speaker(1), scope: Scope::of("recording", "stream:0") };
         let ruling = Ruling::Not(Rejection::NotMe);
         let subject = Subject::Voice;
         world.correct_during_next_reading(conversation, Correction { voice, subject, ruling });

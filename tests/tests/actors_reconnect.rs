@@ -48,7 +48,7 @@ fn print(id: &str, role: Role, vector: [f32; 2]) -> Print {
 }
 
 fn rejection(conversation_speaker: u32, scope: &str) -> Correction {
-    let voice = VoiceName { speaker: Speaker(conversation_speaker), scope: Scope::new(scope) };
+    let voice = VoiceName { speaker: Speaker(conversation_speaker), scope: Scope::of("first", scope) };
     Correction { voice, subject: Subject::Voice, ruling: Ruling::Not(Rejection::NotMe) }
 }
 

@@ -1,9 +1,10 @@
 //! Goal: a rollover takes along exactly what may be carried, and nothing that somebody decided against.
 //! Method: real actors and the real store on virtual time, a scripted engine; corrections that arrive during a reading.
 
+use gateway::store::Store as _;
 use matcher_core::receipt::{Correction, Named, Rejection, Ruling, Subject, VoiceName};
 use matcher_core::{PersonId, Role, Scope, Speaker};
-use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, run, settle, start};
+use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, pass, run, settle, start};
 use serde_json::{Value, json};
 
 const OWNER: i16 = 200;
@@ -45,7 +46,7 @@ fn speakers(events: &[Value]) -> Vec<(&str, &str)> {
 }
 
 fn of_owner(ruling: Ruling) -> Correction {
-    let voice = VoiceName { speaker: Speaker(1), scope: Scope::new(STREAM) };
+    let voice = VoiceName { speaker: Speaker(1), scope: Scope::of("recording", STREAM) };
     Correction { voice, subject: Subject::Voice, ruling }
 }
 
@@ -229,5 +230,90 @@ fn what_a_recording_knew_stays_in_its_conversation() {
         elsewhere.event("ready").await;
         elsewhere.say(1, OWNER, 0.5).await;
         assert_eq!(speakers(&elsewhere.events().await), []);
+    });
+}
+
+// A13
+#[test]
+fn nobody_is_named_from_memory_while_what_people_decided_cannot_be_read() {
+    run(async {
+        for is_rejected in [false, true] {
+            let world = world();
+            let mut first = client(&world).await;
+            first.say(1, OWNER, 5.0).await;
+            if is_rejected {
+                first.send(json!({"type": "reject", "speaker": 1, "kind": "not_me"})).await;
+                first.event("corrected").await;
+            }
+            first.leave().await;
+            world.store.set_failing(true);
+            let mut again = client(&world).await;
+            again.say(1, OWNER, 0.5).await;
+            assert_eq!(speakers(&again.events().await), []);
+            world.store.set_failing(false);
+            pass(2.0).await;
+            let told = again.events().await;
+            let names = of_type(&told, "speaker").into_iter().filter(|event| event["person_id"].is_string());
+            assert_eq!(names.count(), usize::from(!is_rejected), "{told:?}");
+        }
+    });
+}
+
+#[test]
+fn a_segment_of_the_former_socket_can_still_be_corrected_and_lies_before_the_next_ones() {
+    run(async {
+        let world = world();
+        world.enrol(gallery(true));
+        let _somebody_else = world.client("another recording", "talk").await;
+        let mut first = client(&world).await;
+        first.say(1, STRANGER, 5.0).await;
+        first.leave().await;
+        pass(60.0).await;
+        let mut again = client(&world).await;
+        let label =
+            json!({"type": "label", "speaker": 1, "person_id": "p1", "segment_ids": ["s1"], "segment_only": true});
+        again.send(label).await;
+        assert_eq!(again.event("corrected").await["receipt_generation"], 1);
+        let part = again.speak(STRANGER, 2.0).await;
+        again.offer(vec![json!({"id": "later", "speaker": 1, "start": part.start, "end": part.end})]).await;
+        again.leave().await;
+        world.service.history.wait_for_disk().await;
+        let history = world.store.history("talk").unwrap().expect("the conversation is kept");
+        let page = history.pages.iter().find(|page| page.recording == "recording").expect("it spoke");
+        let segments = &page.segments;
+        assert_eq!(segments.iter().map(|segment| segment.id.as_str()).collect::<Vec<_>>(), ["s1", "later"]);
+        assert!(segments[1].start >= 60.0, "{segments:?}");
+    });
+}
+
+// Settled 2
+#[test]
+fn two_devices_that_call_their_streams_alike_are_corrected_apart() {
+    run(async {
+        let world = world();
+        world.enrol(gallery(true));
+        let with_stream = async |recording: &str| {
+            let mut client = world.connect();
+            let mut start = start(recording, "talk");
+            start["provider"] = json!({"name": "any", "scope": STREAM});
+            client.send(start).await;
+            client.event("ready").await;
+            client
+        };
+        let (mut phone, mut tablet) = (with_stream("phone").await, with_stream("tablet").await);
+        for device in [&mut phone, &mut tablet] {
+            device.say(0, STRANGER, 5.0).await; // Each counts its segments from s1.
+            device.events().await;
+        }
+        phone.send(json!({"type": "label", "speaker": 0, "person_id": "p1"})).await;
+        phone.event("corrected").await;
+        assert_eq!(speakers(&tablet.events().await), [], "the tablet's speaker 0 is another voice");
+        for (device, person) in [(&mut tablet, "user"), (&mut phone, "p1")] {
+            let segment = json!({"type": "label", "speaker": 0, "person_id": person, "segment_ids": ["s1"]});
+            device.send(segment).await;
+            device.event("corrected").await;
+        }
+        let receipt = world.service.corrections.read("talk").await.unwrap();
+        assert_eq!(receipt.segments().count(), 2, "both answers hold");
     });
 }

@@ -1,5 +1,6 @@
-//! Goal: `rollcall bench sockets` measures a server that it starts itself, and says so in the fields that others read.
-//! Method: the real command with a few sockets and a short ring; no number is held against a limit here but those that
+//! Goal: `rollcall bench sockets` measures a server that it starts itself, and `rollcall bench fairness` the turns; both say
+//! so in the fields that others read.
+//! Method: the real command, with a few sockets and a short ring; no number is held against a limit here but those that
 //! do not depend on the machine.
 
 use std::process::Command;
@@ -46,4 +47,21 @@ fn more_sockets_than_files_may_be_open_are_refused_with_the_mend() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("needs 300 open files and 100 are allowed; run: ulimit -n 300"), "{said}");
+}
+
+#[test]
+fn the_fairness_of_turns_is_printed_as_json_and_as_a_table_and_is_the_same_for_the_same_seed() {
+    let said = |args: &[&str]| {
+        let output = Command::new(binary()).args(["bench", "fairness", "--seed", "3"]).args(args).output();
+        let output = output.expect("the binary was built, so it starts");
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let report: Value = serde_json::from_str(&said(&["--json"])).expect("one JSON object");
+    let first = &report["waits"][0];
+    assert_eq!((&report["seed"], &first["discipline"], &first["bursting"]), (&3.into(), &"accounts".into(), &1.into()));
+    assert!(first["p99_ratio"].as_f64().is_some_and(|ratio| ratio <= 2.0), "{first}");
+    let table = said(&[]);
+    assert!(table.contains("accounts") && table.contains("rounds") && table.contains("arrival"), "{table}");
+    assert_eq!(table, said(&[]));
 }

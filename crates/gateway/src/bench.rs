@@ -2,5 +2,7 @@
 //! prints anything itself.
 
 pub mod fairness;
+pub mod faults;
 pub mod queue;
+pub mod soak;
 pub mod sockets;

@@ -7,6 +7,7 @@
 
 mod home;
 mod layers;
+mod provider;
 mod remote;
 mod section;
 mod sections;
@@ -109,6 +110,7 @@ impl Config {
         self.check_answers()?;
         self.check_deadlines()?;
         self.remote()?;
+        self.provider()?;
         Ok(())
     }
 

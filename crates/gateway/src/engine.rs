@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use gpu_worker::onnx::{Model, ModelError, OnnxFactory};
 use gpu_worker::pool::{Pool, Settings};
+use gpu_worker::provider::ProviderError;
 use gpu_worker::remote::{self, RemoteFactory};
 use gpu_worker::runtime::{self, RuntimeError};
 use gpu_worker::{Draft, Manifest, scripted};
@@ -29,6 +30,9 @@ pub enum EngineError {
     /// The runtime cannot be used.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// The model cannot run on what was asked for.
+    #[error("extraction.provider: {0}")]
+    Provider(#[from] ProviderError),
     /// The settings of the servers cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -42,6 +46,9 @@ pub enum EngineError {
     #[error("no extraction worker came up: {0}")]
     NotReady(String),
 }
+
+/// How long a command waits for the servers. 5 s: one that is there answers its first probe in well under two.
+const SERVERS_READY_MAX: Duration = Duration::from_secs(5);
 
 /// Whether a model must know its distances.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +79,7 @@ pub fn manifest(config: &Config, home: &Home) -> Result<Manifest, EngineError> {
 /// # Errors
 /// When the model or the runtime cannot be used, or no worker comes up.
 pub fn open(config: &Config, home: &Home) -> Result<Pool, EngineError> {
-    ready(start(config, home, Distances::Known)?)
+    ready(config, start(config, home, Distances::Known)?)
 }
 
 /// As [`open`], also for a model whose distances are not known yet; nobody is named by it.
@@ -80,7 +87,7 @@ pub fn open(config: &Config, home: &Home) -> Result<Pool, EngineError> {
 /// # Errors
 /// As [`open`].
 pub fn open_to_calibrate(config: &Config, home: &Home) -> Result<Pool, EngineError> {
-    ready(start(config, home, Distances::ToCalibrate)?)
+    ready(config, start(config, home, Distances::ToCalibrate)?)
 }
 
 /// As [`open`], for a service: servers on other machines that are not there yet are waited for by whoever asks whether it
@@ -90,11 +97,12 @@ pub fn open_to_calibrate(config: &Config, home: &Home) -> Result<Pool, EngineErr
 /// As [`open`].
 pub fn open_to_serve(config: &Config, home: &Home) -> Result<Pool, EngineError> {
     let pool = start(config, home, Distances::Known)?;
-    if config.remote()?.is_none() { ready(pool) } else { Ok(pool) }
+    if config.remote()?.is_none() { ready(config, pool) } else { Ok(pool) }
 }
 
-fn ready(pool: Pool) -> Result<Pool, EngineError> {
-    pool.wait_ready(Settings::default().build_max).map_err(EngineError::NotReady)?;
+fn ready(config: &Config, pool: Pool) -> Result<Pool, EngineError> {
+    let within = if config.remote()?.is_some() { SERVERS_READY_MAX } else { Settings::default().build_max };
+    pool.wait_ready(within).map_err(EngineError::NotReady)?;
     Ok(pool)
 }
 
@@ -118,7 +126,9 @@ fn start_local(config: &Config, home: &Home, distances: Distances) -> Result<Poo
     };
     let model = find(&config.extraction.model, home.path())?;
     let runtime = runtime::open(config.extraction.runtime.as_deref().map(Path::new), home.path())?;
-    Ok(Pool::start(settings, config.matching.over(model.manifest()), OnnxFactory::new(runtime, model))?)
+    let manifest = config.matching.over(model.manifest());
+    let factory = OnnxFactory::on(runtime, model, &config.provider()?)?;
+    Ok(Pool::start(factory.tuned(settings), manifest, factory)?)
 }
 
 fn start_remote(

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  conversations ──push──▶ Backlog ──at most every 0.6 s──▶ Store
-//!                             ▲ └── merged by conversation, recording, segment and voice
+//!                             ▲ └── merged by conversation, recording, stream, segment and voice
 //!                             └──── what could not be written waits again: 0.6, 1.2, 2.4, 4.8, 5, 5 … s
 //! ```
 //! Nobody waits to push. [`History::wait_for_disk`] is for the end of a conversation and for whoever reads. Owns the one
@@ -70,7 +70,8 @@ impl History {
         Self { shared, news }
     }
 
-    /// A conversation begins or goes on. Its pages are kept only after this.
+    /// A conversation begins or goes on. Its pages are kept only after this. One that goes on says so every hour, also when
+    /// nobody speaks: whoever has had no news for the days that are kept is removed, with what people decided.
     pub fn opened(&self, conversation: &str) {
         self.change(|backlog| backlog.open(conversation));
     }
@@ -88,6 +89,17 @@ impl History {
     /// As [`History::wait_for_disk`], for one conversation alone.
     pub async fn wait_for(&self, conversation: &str) {
         self.wait(Some(conversation)).await;
+    }
+
+    /// A person was deleted from the store: what waits of the voices that were taken for them forgets that, and what is
+    /// being written now has ended when this returns, or has had five seconds for it. From then on somebody may be enrolled
+    /// under the same id, and inherits nothing.
+    pub async fn forget_person(&self, person: &str) {
+        let mut rounds = self.shared.rounds.subscribe();
+        let is_writing = self.shared.backlog().forget_person(person);
+        if is_writing && timeout(WAIT_MAX, rounds.changed()).await.is_err() {
+            tracing::warn!("history from before a person's deletion is still being written");
+        }
     }
 
     /// Removes a conversation and what people decided about it, also what waits of it.

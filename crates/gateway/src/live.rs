@@ -29,7 +29,7 @@ pub mod protocol;
 pub use clock::Clock;
 pub use continuity::Capsules;
 pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapshot};
-pub(crate) use conversation::{Correct, Whose};
+pub(crate) use conversation::{Correct, ReadAgain, Whose};
 pub use intake::{Encoding, Intake};
 pub use ledger::{Lease, Ledger, Left, NoLease};
 pub use names::Names;

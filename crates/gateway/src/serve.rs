@@ -7,7 +7,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use actix_web::dev::{Server as HttpHandle, ServerHandle};
@@ -41,6 +41,9 @@ const UNREADY_MIN: Duration = Duration::from_secs(1);
 
 /// How long the last export may take: a collector that is there answers in milliseconds.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
+
+/// How often what is over is let go of: voiceprints of strangers outlive their use by no more than this.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
 
 /// Threads for schedulers: one conversation costs microseconds a message, so two carry thousands.
 const SCHEDULER_THREADS: usize = 2;
@@ -157,11 +160,12 @@ pub(crate) fn assemble(
     observe(&telemetry, engine.clone(), people.clone());
     let (clock, store) = (Clock::start(), people.store().clone());
     let life = Duration::from_secs(config.matching.reconnect_within_seconds.into());
-    Ok(Arc::new(Service {
+    let evidence_floor = Duration::from_secs_f64(config.matching.evidence_seconds);
+    let service = Arc::new(Service {
         clock,
         turnstile: Turnstile::new(engine.turns_max()),
         corrections: Corrections::new(store.clone()),
-        capsules: Capsules::new(store.clone(), sealer, telemetry.metrics().clone(), (clock, life)),
+        capsules: Capsules::new(store.clone(), sealer, telemetry.metrics().clone(), (clock, life, evidence_floor)),
         history: History::start(store.clone(), config.history.keep_days),
         telemetry,
         store,
@@ -171,7 +175,20 @@ pub(crate) fn assemble(
         ids: Ids::Random,
         arbiters: Arbiters::pool(SCHEDULER_THREADS),
         engine,
-    }))
+    });
+    sweep(Arc::downgrade(&service));
+    Ok(service)
+}
+
+/// Lets go, as long as the service lives, of what recordings knew that are over.
+fn sweep(service: Weak<Service>) {
+    actix_web::rt::spawn(async move {
+        loop {
+            tokio::time::sleep(SWEEP_EVERY).await;
+            let Some(service) = service.upgrade() else { return };
+            service.registry.sweep(service.clock.now());
+        }
+    });
 }
 
 /// With the exporter to a collector that the environment names, if it names one.

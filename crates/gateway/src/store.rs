@@ -66,8 +66,10 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> Result<Person, StoreError>;
 
-    /// Removes a person, its samples, every capsule, and every trace of them on disk. Deleting somebody who is not there cleans as well.
-    /// Receipts that name the person stay as they are: see [`Store::receipt`].
+    /// Removes a person, its samples, every capsule, and every trace of them on disk. Voices that were taken for the person
+    /// are nobody from then on, also when somebody is enrolled under the same id later. No socket that is open now writes
+    /// a capsule any more; the device's next one does. Deleting somebody who is not there cleans as well. Receipts that
+    /// name the person stay as they are: see [`Store::receipt`].
     ///
     /// # Errors
     /// When there is no such person, or traces remain.
@@ -87,8 +89,8 @@ pub trait Store: Send + Sync {
     /// When the generation is damaged, or the database fails.
     fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError>;
 
-    /// Keeps a receipt after one more edit. It is on disk when this returns. A conversation that was deleted begins again
-    /// at generation 0, and stays deleted.
+    /// Keeps a receipt after one more edit. It is on disk when this returns. The receipt of a conversation that was deleted
+    /// is empty and counts on from its generation; the conversation stays deleted.
     ///
     /// # Errors
     /// When the stored receipt is not the one before that edit (a conversation without one has generation 0), or the
@@ -108,7 +110,8 @@ pub trait Store: Send + Sync {
     fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError>;
 
     /// Keeps news of a conversation. One that nobody opened is opened by it; one that was deleted meanwhile stays deleted,
-    /// and nothing is kept. A segment that comes in parts reaches from its earliest start to its latest end.
+    /// and nothing is kept. A segment that comes in parts reaches from its earliest start to its latest end. A voice that
+    /// is taken for somebody who is not enrolled any more is kept as nobody.
     ///
     /// # Errors
     /// When the database fails; then none of the page is kept.
@@ -126,16 +129,17 @@ pub trait Store: Send + Sync {
     /// When the database fails.
     fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError>;
 
-    /// Removes all that is kept of a conversation, its receipt too. Says whether there was anything. That it was deleted
-    /// stays known until [`Store::forget`] would have taken it, or until it is opened anew.
+    /// Removes all that is kept of a conversation, and empties its receipt with one more generation, so that a scheduler
+    /// that has it in memory hears of that. Says whether there was anything. That it was deleted stays known until
+    /// [`Store::forget`] would have taken it, or until it is opened anew.
     ///
     /// # Errors
     /// When the database fails, and nothing is removed; or traces remain, and all the rest is gone.
     fn delete_conversation(&self, conversation: &str, now_ms: i64) -> Result<bool, StoreError>;
 
     /// Removes every conversation, with its receipt, that had no news since `before_ms`, and capsules that are over. Says
-    /// how many conversations went. News is an opening, a page or a correction. A receipt without a conversation goes by
-    /// its own age.
+    /// how many conversations went. News is an opening, a page or a correction, and keeps both; so a conversation that
+    /// runs is opened again now and then. A receipt without a conversation goes by its own age.
     ///
     /// # Errors
     /// When the database fails, and nothing is removed; or traces remain until the next time.

@@ -58,6 +58,7 @@ pub(crate) fn manifest() -> Manifest {
         grouping: 0.50,
         reconnect: 0.35,
         levels: [0.65, 0.75, 0.85],
+        tuning: gpu_worker::Tunings::new(),
         source: "a test".into(),
     }
 }

@@ -182,6 +182,8 @@ fn wrong_input_is_one_line_and_exit_code_two() {
         (&["people", "list", "--set", "queue.slots=0"], "queue.slots is 0; it must lie between 1 and 1000"),
         (&["people", "list", "--config", "missing.toml"], "missing.toml cannot be read"),
         (&["model", "install", "nobody"], "there is no model `nobody`"),
+        (&["model", "add", "x.onnx", "--distance", "threshold"], "FIELD=VALUE"),
+        (&["model", "add", "x.onnx", "--front-end", "mfcc"], "unknown variant `mfcc`"),
         (&["people"], "rollcall"),
     ] {
         let line = complaint(&home.rollcall(arguments), 2);

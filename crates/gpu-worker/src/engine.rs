@@ -113,6 +113,11 @@ pub trait Engine: Send + Sync {
         "cpu"
     }
 
+    /// Why the provider is not the one that was hoped for, in one sentence, when it is not.
+    fn provider_instead(&self) -> Option<String> {
+        None
+    }
+
     /// The other machines that are asked, in the order of the configuration; none where vectors are computed here.
     fn endpoints(&self) -> Vec<EndpointHealth> {
         Vec::new()

@@ -133,6 +133,11 @@ pub trait Factory: Send + Sync {
         "cpu"
     }
 
+    /// Why the provider is not the one that was hoped for, in one sentence, when it is not.
+    fn instead(&self) -> Option<String> {
+        None
+    }
+
     /// The other machines that its extractors ask, as [`crate::Engine::endpoints`].
     fn endpoints(&self) -> Vec<EndpointHealth> {
         Vec::new()

@@ -98,7 +98,43 @@ impl Encoder {
 mod tests {
     use std::num::NonZeroU32;
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        /// Full-scale noise, silence and everything between, at every rate.
+        #[test]
+        fn every_clip_becomes_finite_values(
+            loudest in 0..=i16::MAX,
+            seed in any::<u32>(),
+            samples in 4_000_usize..16_000,
+            rate in 8_000_u32..=48_000,
+        ) {
+            let mut state = seed;
+            let noise = |_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let bits = u16::try_from(state >> 16).expect("sixteen bits are left").cast_signed();
+                bits.clamp(-loudest, loudest)
+            };
+            let pcm = (0..samples).map(noise).collect();
+            let clip = Clip { pcm, sample_rate: NonZeroU32::new(rate).expect("it is at least 8000") };
+            for kind in [
+                FrontEnd::CAMPPLUS,
+                FrontEnd::KaldiFbank80Cmn(KaldiFbank { scale: Scale::Int16, window: Window::Hamming }),
+                FrontEnd::LibrosaMel40(LibrosaMel::default()),
+                FrontEnd::Waveform(Waveform::default()),
+            ] {
+                let mut out = Vec::new();
+                let long_enough = samples * 2 >= rate as usize;
+                let shape = Encoder::new(kind).append(&clip, &mut out);
+                prop_assert!(shape.is_ok() || !long_enough, "{shape:?}");
+                prop_assert!(out.iter().all(|value| value.is_finite()), "{kind:?}");
+            }
+        }
+    }
 
     fn clip(samples: usize, rate: u32) -> Clip {
         Clip { pcm: vec![100; samples].into(), sample_rate: NonZeroU32::new(rate).unwrap() }

@@ -184,11 +184,25 @@ fn make(
                 let made = make(home, of, workshop, python, progress)?;
                 workshop.keep(&made, of.file, of.name, of.sha256)?
             };
+            if !multiplies_bytes() {
+                progress(
+                    "this processor has no VNNI: in eight bits the model is slow here, and its voiceprints differ",
+                );
+            }
             progress("quantising the graph");
             let ranges = workshop.write("ranges.json", ranges)?;
             python.make(workshop, quantize, &[&whole, &ranges])
         }
     }
+}
+
+/// Whether products of eight-bit values neither saturate nor crawl here.
+fn multiplies_bytes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let able = std::is_x86_feature_detected!("avx512vnni") || std::is_x86_feature_detected!("avxvnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    let able = true;
+    able
 }
 
 /// The manifest goes last: a model without one does not count as installed. An edited manifest is left alone, because

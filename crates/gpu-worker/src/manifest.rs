@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::front_end::FrontEnd;
+use crate::tuning::{Tuning, Tunings};
 
 pub use draft::{DistanceError, Draft};
 
@@ -48,6 +49,9 @@ pub struct Manifest {
     pub reconnect: f64,
     /// Candidate levels 3, 2 and 1 lie below these distances.
     pub levels: [f64; 3],
+    /// How the model is best run, by provider: measured by `rollcall bench extract --tune`, and optional.
+    #[serde(default, skip_serializing_if = "Tunings::is_empty")]
+    pub tuning: Tunings,
     /// Where the model comes from and under which licence.
     pub source: String,
 }
@@ -58,6 +62,14 @@ pub enum ManifestError {
     /// The file cannot be read.
     #[error("cannot read the manifest `{}`: {source}", path.display())]
     Unreadable {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write the manifest `{}`: {source}", path.display())]
+    Unwritable {
         /// Where.
         path: PathBuf,
         /// What the system said.
@@ -136,6 +148,9 @@ impl Manifest {
         }
         if !(1..=DIMENSION_MAX).contains(&self.dimension) {
             return Some(("dimension", "a number of values from 1 to 4096"));
+        }
+        if let Some(expected) = self.tuning.values().find_map(Tuning::fault) {
+            return Some(("tuning", expected));
         }
         if let Some(expected) = self.front_end.fault() {
             return Some(("front_end", expected));

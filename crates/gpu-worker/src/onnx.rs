@@ -1,145 +1,51 @@
-//! The real extractor: a model folder, checked, and one single-threaded ONNX Runtime session for each worker.
+//! The real extractor: one ONNX Runtime session for each worker, with its front end and its buffers.
 //!
-//! Sessions are not shared, because a run needs its session alone; one thread each, because two threads on one clip cost
-//! more than two clips side by side. Inputs are passed by `run` over a borrowed view, which copies nothing. The view
-//! must never be cloned, copied into or bound: in this release of the binding each of the three waits for itself for
-//! ever.
+//! Sessions are not shared, because a run needs its session alone; on the processors each has one thread, because two
+//! threads on one clip cost more than two clips side by side. Inputs are passed by `run` over a borrowed view, which
+//! copies nothing. The view must never be cloned, copied into or bound: in this release of the binding each of the three
+//! waits for itself for ever.
 
-use std::path::{Path, PathBuf};
+mod factory;
+mod form;
+mod model;
+
+use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{NoSelectedOutputs, RunOptions, Session};
 use ort::value::TensorRef;
 
-use crate::digest::sha256_of;
 use crate::engine::Clip;
-use crate::extractor::{BuildError, ExtractError, Extractor, Factory, Stopper};
-use crate::front_end::{Encoder, FrontEnd};
-use crate::manifest::{Draft, Manifest, ManifestError};
+use crate::extractor::{Answers, BuildError, ExtractError, Extractor, Stopper};
+use crate::front_end::{Encoder, FrontEnd, Shape};
+use crate::manifest::Manifest;
+use crate::provider::Provider;
 use crate::runtime::Runtime;
 
-/// Why a model cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ModelError {
-    /// There is no such model.
-    #[error("there is no model `{name}`: neither a folder of that name nor `{}` holds a manifest.json; run `rollcall model install {name}`", installed.display())]
-    NotThere {
-        /// What was asked for.
-        name: String,
-        /// Where an installed model of that name would lie.
-        installed: PathBuf,
-    },
-    /// Its manifest cannot be used.
-    #[error(transparent)]
-    Manifest(#[from] ManifestError),
-    /// Its graph cannot be read.
-    #[error("cannot read the model `{}`: {source}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The graph is not the one that the manifest describes.
-    #[error("`{}` has SHA-256 {found} and its manifest's `fingerprint` says {expected}; install the model again", path.display())]
-    Fingerprint {
-        /// Which file.
-        path: PathBuf,
-        /// What the manifest says.
-        expected: String,
-        /// What the file has.
-        found: String,
-    },
+pub use factory::OnnxFactory;
+pub use form::Form;
+pub use model::{Model, ModelError};
+
+/// Where and how a session runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Site {
+    /// On what.
+    pub provider: Provider,
+    /// On which of them. The processors are one.
+    pub device: u16,
+    /// Threads of the session on the processors.
+    pub threads: NonZeroUsize,
+    /// In which form of its graph.
+    pub form: Form,
 }
 
-/// A model folder whose graph is the one that its manifest describes.
-#[derive(Debug, Clone)]
-pub struct Model {
-    manifest: Manifest,
-    graph: PathBuf,
-}
-
-impl Model {
-    /// Finds a model by the path of its folder or by its name in `home`, and checks its fingerprint.
-    ///
-    /// # Errors
-    /// When there is none, or its manifest or graph cannot be used.
-    pub fn find(name: &str, home: &Path) -> Result<Self, ModelError> {
-        Self::open(&Self::folder(name, home)?)
-    }
-
-    /// As [`Model::find`], for a model whose distances may still be missing: see [`Draft::to_calibrate`].
-    ///
-    /// # Errors
-    /// As [`Model::find`], but for missing distances.
-    pub fn find_to_calibrate(name: &str, home: &Path) -> Result<Self, ModelError> {
-        let folder = Self::folder(name, home)?;
-        let path = folder.join(Manifest::FILE_NAME);
-        Self::with(Draft::read(&path)?.to_calibrate(&path)?, &folder)
-    }
-
-    /// The folder of a model, by its path or its name in `home`. Whether its graph is there is not looked at.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn folder(name: &str, home: &Path) -> Result<PathBuf, ModelError> {
-        let installed = home.join("models").join(name);
-        let folders = [PathBuf::from(name), installed.clone()];
-        match folders.iter().find(|folder| folder.join(Manifest::FILE_NAME).is_file()) {
-            Some(folder) => Ok(folder.clone()),
-            None => Err(ModelError::NotThere { name: name.to_owned(), installed }),
-        }
-    }
-
-    /// Opens a model folder and checks its fingerprint.
-    ///
-    /// # Errors
-    /// When its manifest or graph cannot be used.
-    pub fn open(folder: &Path) -> Result<Self, ModelError> {
-        Self::with(Manifest::read(&folder.join(Manifest::FILE_NAME))?, folder)
-    }
-
-    fn with(manifest: Manifest, folder: &Path) -> Result<Self, ModelError> {
-        let graph = folder.join(&manifest.file);
-        let found = sha256_of(&graph).map_err(|source| ModelError::Unreadable { path: graph.clone(), source })?;
-        if found != manifest.fingerprint {
-            return Err(ModelError::Fingerprint { path: graph, expected: manifest.fingerprint, found });
-        }
-        Ok(Self { manifest, graph })
-    }
-
-    /// The ONNX file.
-    #[must_use]
-    pub fn graph(&self) -> &Path {
-        &self.graph
-    }
-
-    /// What the model is, and the distances that hold for it.
-    #[must_use]
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-}
-
-/// Builds an extractor for each worker of a pool.
-#[derive(Clone)]
-pub struct OnnxFactory {
-    runtime: &'static Runtime,
-    model: Arc<Model>,
-}
-
-impl OnnxFactory {
-    /// Extractors of `model` on `runtime`.
-    #[must_use]
-    pub fn new(runtime: &'static Runtime, model: Model) -> Self {
-        Self { runtime, model: Arc::new(model) }
-    }
-}
-
-impl Factory for OnnxFactory {
-    fn build(&self) -> Result<Box<dyn Extractor>, BuildError> {
-        Ok(Box::new(OnnxExtractor::open(self.runtime, &self.model)?))
+impl Default for Site {
+    /// The processors, with one thread, and the graph as its file has it.
+    fn default() -> Self {
+        Self { provider: Provider::Cpu, device: 0, threads: NonZeroUsize::MIN, form: Form::AsFiled }
     }
 }
 
@@ -156,17 +62,25 @@ pub struct OnnxExtractor {
 }
 
 impl OnnxExtractor {
-    /// Loads the model into a session of its own.
+    /// Loads the model into a session of its own on the processors, with one thread.
     ///
     /// # Errors
     /// When the graph cannot be loaded, or takes or gives something else than its manifest says.
     pub fn open(runtime: &'static Runtime, model: &Model) -> Result<Self, BuildError> {
-        let session = session(runtime, &model.graph)
-            .map_err(|reason| BuildError(format!("cannot load `{}`: {reason}", model.graph.display())))?;
-        let Manifest { dimension, front_end, .. } = model.manifest;
-        let (input, output) = ports(&session, &front_end, dimension).ok_or_else(|| {
-            BuildError(format!("`{}` is no speaker model of {dimension} values", model.graph.display()))
-        })?;
+        Self::open_on(runtime, model, Site::default())
+    }
+
+    /// Loads the model into a session of its own at `site`.
+    ///
+    /// # Errors
+    /// As [`OnnxExtractor::open`], and when there can be no session at this site.
+    pub fn open_on(runtime: &'static Runtime, model: &Model, site: Site) -> Result<Self, BuildError> {
+        let graph = model.graph();
+        let session = session_at(runtime, graph, site)
+            .map_err(|reason| BuildError(format!("cannot load `{}`: {reason}", graph.display())))?;
+        let Manifest { dimension, front_end, .. } = *model.manifest();
+        let (input, output) = ports(&session, &front_end, dimension)
+            .ok_or_else(|| BuildError(format!("`{}` is no speaker model of {dimension} values", graph.display())))?;
         let options = RunOptions::new().map_err(|error| BuildError(error.to_string()))?;
         let options = Arc::new(options);
         let columns = front_end.columns();
@@ -174,34 +88,30 @@ impl OnnxExtractor {
         Ok(Self { session, input, output, dimension, columns, options, encoder, features: Vec::new() })
     }
 
-    /// The vectors of several clips in one run. The clips must become inputs of one shape, since padding would change the
-    /// means that a model takes over a clip.
+    /// The vectors of several clips in one run, or the first error of any of them.
     ///
     /// # Errors
     /// When the clips differ in length or one cannot be used, or the run fails.
     pub fn extract_batch(&mut self, clips: &[Clip]) -> Result<Vec<Vec<f32>>, ExtractError> {
-        let mut features = std::mem::take(&mut self.features);
-        features.clear();
-        let prepared = self.prepare(clips, &mut features);
-        let vectors = prepared.and_then(|parts| Ok((parts, self.run(&features, parts * clips.len())?)));
-        self.features = features;
-        let (parts, vectors) = vectors?;
-        Ok(vectors.chunks_exact(parts * self.dimension).map(|parts| mean(parts, self.dimension)).collect())
+        let clips: Vec<&Clip> = clips.iter().collect();
+        self.extract_many(&clips, Instant::now())?.into_iter().collect()
     }
 
-    /// Appends the input of each clip, and returns how many parts each has.
-    fn prepare(&mut self, clips: &[Clip], features: &mut Vec<f32>) -> Result<usize, ExtractError> {
+    /// Appends the input of each clip. Each must have the shape of the first that is good: none is padded, since that would
+    /// change the means that a model takes over a clip. Returns that shape, and an error for each clip that has none.
+    fn encode(&mut self, clips: &[&Clip], features: &mut Vec<f32>) -> (Option<Shape>, Vec<Option<ExtractError>>) {
         let mut first = None;
-        for clip in clips {
-            let shape = self.encoder.append(clip, features)?;
-            let expected = *first.get_or_insert(shape);
-            if shape != expected {
-                let (expected, found) = (expected.parts * expected.length, shape.parts * shape.length);
-                let reason = format!("a batch needs clips of equal length, and has {expected} and {found} frames");
-                return Err(ExtractError::Encoding(reason));
+        let errors = clips.iter().map(|clip| {
+            let before = features.len();
+            let shape = self.encoder.append(clip, features);
+            let error = shape.and_then(|shape| fits(*first.get_or_insert(shape), shape)).err();
+            if error.is_some() {
+                features.truncate(before);
             }
-        }
-        Ok(first.map_or(1, |shape| shape.parts))
+            error
+        });
+        let errors = errors.collect();
+        (first, errors)
     }
 
     /// Runs the session alone on `batch` inputs of equal shape; the vectors come one after another.
@@ -230,10 +140,38 @@ impl OnnxExtractor {
     }
 }
 
+/// Whether a clip can be in one run with the first.
+fn fits(first: Shape, shape: Shape) -> Result<(), ExtractError> {
+    if first == shape {
+        return Ok(());
+    }
+    let (expected, found) = (first.parts * first.length, shape.parts * shape.length);
+    let reason = format!("a batch needs clips of equal length, and has {expected} and {found} frames");
+    Err(ExtractError::Encoding(reason))
+}
+
 impl Extractor for OnnxExtractor {
     fn extract(&mut self, clip: &Clip) -> Result<Vec<f32>, ExtractError> {
-        let vectors = self.extract_batch(std::slice::from_ref(clip))?;
-        vectors.into_iter().next().ok_or_else(|| ExtractError::Session("the model gave no vector".to_owned()))
+        let answers = self.extract_many(&[clip], Instant::now())?;
+        let none = || ExtractError::Session("the model gave no vector".to_owned());
+        answers.into_iter().next().ok_or_else(none)?
+    }
+
+    fn extract_many(&mut self, clips: &[&Clip], _by: Instant) -> Result<Answers, ExtractError> {
+        // An interruption that came too late for the last run is not meant for this one.
+        self.options.unterminate().map_err(|error| ExtractError::Session(error.to_string()))?;
+        let mut features = std::mem::take(&mut self.features);
+        features.clear();
+        let (shape, errors) = self.encode(clips, &mut features);
+        let parts = shape.map_or(1, |shape| shape.parts);
+        let good = errors.iter().filter(|error| error.is_none()).count();
+        let vectors = if good == 0 { Ok(Vec::new()) } else { self.run(&features, parts * good) };
+        self.features = features;
+        let vectors = vectors?;
+        let mut vectors = vectors.chunks_exact(parts * self.dimension).map(|parts| mean(parts, self.dimension));
+        let none = || ExtractError::Session("the model gave no vector".to_owned());
+        let answer = |error: Option<ExtractError>| error.map_or_else(|| vectors.next().ok_or_else(none), Err);
+        Ok(errors.into_iter().map(answer).collect())
     }
 
     /// Sets the flag that the runtime looks at between two of the graph's nodes, which are a few milliseconds apart.
@@ -245,18 +183,35 @@ impl Extractor for OnnxExtractor {
             }
         }))
     }
+
+    /// The same flag, which is taken down before the next run: the session is as good as before.
+    fn interrupter(&self) -> Option<Stopper> {
+        self.stopper()
+    }
 }
 
+/// A session on the processors, with one thread.
 pub(crate) fn session(runtime: &'static Runtime, graph: &Path) -> Result<Session, String> {
+    session_at(runtime, graph, Site::default())
+}
+
+fn session_at(runtime: &'static Runtime, graph: &Path, site: Site) -> Result<Session, String> {
     let builder = Session::builder(runtime.environment()).map_err(|error| error.to_string())?;
     let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| error.to_string())?;
-    let builder = builder.with_intra_threads(1).map_err(|error| error.to_string())?;
+    let dispatches = site.provider.dispatches(site.device);
+    let builder = builder.with_execution_providers(dispatches).map_err(|error| error.to_string())?;
+    let builder = builder.with_intra_threads(site.threads.get()).map_err(|error| error.to_string())?;
     let builder = builder.with_inter_threads(1).map_err(|error| error.to_string())?;
     // One thread has nobody to spin for.
     let builder = builder.with_intra_op_spinning(false).map_err(|error| error.to_string())?;
     // A memory pattern is learnt for one shape, and every clip has another.
     let mut builder = builder.with_memory_pattern(false).map_err(|error| error.to_string())?;
-    builder.commit_from_file(graph).map_err(|error| error.to_string())
+    let faster = Some(site.form).filter(|form| *form == Form::Faster).and_then(|_| form::faster(graph));
+    let session = match faster {
+        Some(bytes) => builder.commit_from_memory(&bytes),
+        None => builder.commit_from_file(graph),
+    };
+    session.map_err(|error| error.to_string())
 }
 
 /// The mean of several vectors that lie one after another.

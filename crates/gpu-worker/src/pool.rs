@@ -218,6 +218,10 @@ impl Engine for Pool {
         self.inner.shared.factory.provider()
     }
 
+    fn provider_instead(&self) -> Option<String> {
+        self.inner.shared.factory.instead()
+    }
+
     fn endpoints(&self) -> Vec<EndpointHealth> {
         self.inner.shared.factory.endpoints()
     }

@@ -11,6 +11,7 @@ use crate::engine::Clip;
 use crate::extractor::{BuildError, ExtractError, Extractor, Factory};
 use crate::front_end::FrontEnd;
 use crate::manifest::Manifest;
+use crate::tuning::Tunings;
 
 /// The name by which the command line asks for [`voices`].
 pub const NAME: &str = "scripted";
@@ -40,6 +41,7 @@ pub fn manifest() -> Manifest {
         grouping: 0.50,
         reconnect: 0.45,
         levels: [0.55, 0.65, 0.75],
+        tuning: Tunings::new(),
         source: "no model: a function of the clip's pitch, for tests and measurements".to_owned(),
     }
 }

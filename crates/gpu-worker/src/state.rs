@@ -169,3 +169,79 @@ impl State {
         queued.chain(running).chain(self.roster.poll_timeout())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::{NonZeroU32, NonZeroUsize};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::engine::Clip;
+    use crate::pool::Settings;
+    use crate::reply::Answer;
+
+    const WAIT: Duration = Duration::from_millis(4);
+    const LIMITS: Limits = Limits { max: NonZeroUsize::new(3).unwrap(), wait: WAIT };
+
+    /// A queue that got one query of each shape every half a millisecond, the last one at `Duration::ZERO` before `now`.
+    fn queue(shapes: &[Option<usize>]) -> (State, Vec<oneshot::Receiver<Answer>>, Duration) {
+        let mut state = State::new(Roster::new(Settings::default().limits()), 8);
+        let (mut now, mut receivers) = (Duration::from_secs(1), Vec::new());
+        // A pace is known by now.
+        for _ in 0..40 {
+            now += Duration::from_micros(500);
+            state.pace.handle_arrival(now, LIMITS);
+        }
+        for shape in shapes {
+            now += Duration::from_micros(500);
+            state.pace.handle_arrival(now, LIMITS);
+            let (reply, receiver) = Reply::new();
+            let clip = Clip { pcm: Arc::from([0_i16]), sample_rate: NonZeroU32::new(16_000).unwrap() };
+            let by = now + Duration::from_secs(5);
+            state.queue.push_back(Job { clip, since: now, by, shape: *shape, reply: Arc::new(reply) });
+            receivers.push(receiver);
+        }
+        (state, receivers, now)
+    }
+
+    fn size_of(next: Next) -> usize {
+        let Next::Run(jobs) = next else { panic!("there is something to run") };
+        jobs.len()
+    }
+
+    #[test]
+    fn a_query_waits_for_company_while_others_come_and_then_no_longer() {
+        let (mut state, _receivers, now) = queue(&[Some(1)]);
+        let Next::WaitUntil(until) = state.next(now, LIMITS) else { panic!("two places are free") };
+        assert!(until > now && until <= now + WAIT);
+        assert_eq!(size_of(state.next(until, LIMITS)), 1);
+        assert!(matches!(state.next(until, LIMITS), Next::Wait));
+    }
+
+    #[test]
+    fn a_full_run_and_a_query_that_shares_with_nobody_do_not_wait() {
+        let (mut state, _receivers, now) = queue(&[Some(1), Some(2), Some(1), Some(1), None, Some(1)]);
+        assert_eq!(size_of(state.next(now, LIMITS)), 3);
+        let left: Vec<_> = state.queue.iter().map(|job| job.shape).collect();
+        assert_eq!(left, [Some(2), None, Some(1)], "in their order");
+        assert_eq!(size_of(state.next(now + WAIT, LIMITS)), 1);
+        assert_eq!(size_of(state.next(now, LIMITS)), 1);
+    }
+
+    #[test]
+    fn where_one_clip_makes_a_run_nobody_waits() {
+        let (mut state, _receivers, now) = queue(&[Some(1), Some(1)]);
+        let alone = Limits { max: NonZeroUsize::MIN, wait: WAIT };
+        assert_eq!((size_of(state.next(now, alone)), size_of(state.next(now, alone))), (1, 1));
+    }
+
+    #[test]
+    fn who_left_or_is_late_is_refused_and_never_waited_for() {
+        let (mut state, mut receivers, now) = queue(&[Some(1), Some(1), Some(1)]);
+        drop(receivers.remove(0));
+        assert!(matches!(state.next(now, LIMITS), Next::Refuse(_)));
+        let late = now + Duration::from_secs(6);
+        assert!(matches!(state.next(late, LIMITS), Next::Refuse(_)));
+    }
+}

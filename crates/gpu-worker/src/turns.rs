@@ -161,5 +161,4 @@ impl<K: Ord + Copy> Turns<K> {
 }
 
 #[cfg(test)]
-#[path = "turns_tests.rs"]
 mod tests;

@@ -188,19 +188,39 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_place_goes_to_the_next_in_the_round() {
+    fn a_freed_place_goes_to_whoever_came_new_and_then_to_the_others() {
         let turnstile = Turnstile::new(1);
         let (first, held_first) = holding(&turnstile);
         let (second, held_second) = holding(&turnstile);
+        let held = || (held_first.lock().unwrap().len(), held_second.lock().unwrap().len());
         turnstile.want(first, Wish::new(0, 5));
         turnstile.want(second, Wish::new(0, 1));
-        assert_eq!((held_first.lock().unwrap().len(), held_second.lock().unwrap().len()), (1, 0));
-        for expected in [(1, 0), (0, 1)] {
-            // The first stood in the round again before the second came.
-            let turn = held_first.lock().unwrap().pop();
+        assert_eq!(held(), (1, 0));
+        for expected in [(0, 1), (1, 0), (1, 0)] {
+            let turn = held_first.lock().unwrap().pop().or_else(|| held_second.lock().unwrap().pop());
             drop(turn);
-            assert_eq!((held_first.lock().unwrap().len(), held_second.lock().unwrap().len()), expected);
+            assert_eq!(held(), expected);
         }
+    }
+
+    #[test]
+    fn a_turn_costs_the_audio_of_its_query_once_and_whoever_had_less_goes_first() {
+        let turnstile = Turnstile::new(1);
+        let (long, held_long) = holding(&turnstile);
+        let (short, held_short) = holding(&turnstile);
+        turnstile.want(long, Wish::new(0, 20));
+        turnstile.want(short, Wish::new(0, 20));
+        let mut served = Vec::new();
+        for _ in 0..12 {
+            let turn = held_long.lock().unwrap().pop().map(|turn| (turn, 10));
+            let (mut turn, seconds) = turn.unwrap_or_else(|| (held_short.lock().unwrap().pop().unwrap(), 2));
+            turn.charge(Duration::from_secs(1));
+            turn.charge(Duration::from_secs(seconds));
+            turn.charge(Duration::from_secs(1));
+            served.push(seconds);
+            drop(turn);
+        }
+        assert_eq!(served, [10, 2, 2, 2, 2, 2, 10, 2, 2, 2, 2, 2]);
     }
 
     #[test]

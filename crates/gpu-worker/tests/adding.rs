@@ -12,9 +12,9 @@ use gpu_worker::install::{self, AddError, Added, Addition, State};
 use gpu_worker::onnx::{Model, OnnxExtractor};
 use gpu_worker::{FrontEnd, Manifest, ManifestError};
 
-mod support;
 #[path = "support/graph.rs"]
 mod graph;
+mod support;
 
 use graph::{FLOAT, Graph, INT64};
 
@@ -61,18 +61,22 @@ fn what_cannot_be_fed_or_tried_is_refused_with_its_reason() {
         (rows(&[-1, -1, 80]).node("Neg", &["x"], "embedding", &[]), "none of them"),
         // The same zeros for everything.
         (
-            rows(&[-1, 80]).node("Sub", &["x", "x"], "zeros", &[]).node("ReduceMax", &["zeros"], "embedding", &[
-                ("axes", &[1]),
-                ("keepdims", &[0]),
-            ]),
+            rows(&[-1, 80]).node("Sub", &["x", "x"], "zeros", &[]).node(
+                "ReduceMax",
+                &["zeros"],
+                "embedding",
+                &[("axes", &[1]), ("keepdims", &[0])],
+            ),
             "no voiceprint",
         ),
         // The same values for everything: the exponential of zero.
         (
-            rows(&[-1, 80])
-                .node("Sub", &["x", "x"], "zeros", &[])
-                .node("Exp", &["zeros"], "ones", &[])
-                .node("ReduceMax", &["ones"], "embedding", &[("axes", &[1]), ("keepdims", &[0])]),
+            rows(&[-1, 80]).node("Sub", &["x", "x"], "zeros", &[]).node("Exp", &["zeros"], "ones", &[]).node(
+                "ReduceMax",
+                &["ones"],
+                "embedding",
+                &[("axes", &[1]), ("keepdims", &[0])],
+            ),
             "same vector",
         ),
     ];

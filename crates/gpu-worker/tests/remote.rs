@@ -262,6 +262,18 @@ fn a_server_that_says_that_it_is_not_ready_is_asked_no_more() {
 }
 
 #[test]
+fn a_server_that_is_gone_is_missed_without_a_query_in_either_protocol() {
+    for protocol in BOTH {
+        let mut server = server();
+        let (pool, factory) = ready(&Config { check_seconds: 0.02, ..config(protocol, &[&server]) });
+        server.die();
+        eventually("it is missed", || !pool.health().is_ready());
+        let endpoint = factory.endpoints().remove(0);
+        assert_eq!((endpoint.failed, endpoint.last_fault), (0, Some(Fault::Unreachable)), "{protocol:?}");
+    }
+}
+
+#[test]
 fn a_server_that_came_back_gets_its_share_again() {
     let (mut first, second) = (server(), server());
     let settings = Config { check_seconds: 0.02, ..config(Protocol::Embedding, &[&first, &second]) };

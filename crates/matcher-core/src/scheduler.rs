@@ -189,7 +189,10 @@ impl Scheduler {
     /// When it is here already, or the conversation holds its most lanes.
     pub fn handle_joined(&mut self, lane: LaneId, join: Join) -> Result<(), JoinRefused> {
         self.admits(lane)?;
-        self.lanes.insert(lane, Lane::new(lane, join, (self.limits.clone(), self.policy), (self.receipt.clone(), self.authority)));
+        self.lanes.insert(
+            lane,
+            Lane::new(lane, join, (self.limits.clone(), self.policy), (self.receipt.clone(), self.authority)),
+        );
         Ok(())
     }
 

@@ -10,7 +10,8 @@ use driver::people::{is, not_me, segment, voice_in};
 use driver::*;
 use matcher_core::receipt::{Correction, Named, Reach, Receipt, Ruling, Subject};
 use matcher_core::{
-    Device, Donor, Ending, Event, ExitReason, Hint, PersonId, Reconnect, Role, Speaker, Status, Target,
+    Batch, Change, Device, Donor, Ending, Event, ExitReason, Generation, Hint, Join, Limits, PersonId, Reconnect, Role,
+    Scheduler, Scope, Speaker, Status, Target,
 };
 
 use Answer::{Held, Vector};
@@ -235,4 +236,43 @@ fn the_owner_is_shown_only_when_all_that_was_decided_is_known_and_allows_it() {
             }
         }
     }
+}
+
+#[test]
+fn nobody_gets_a_name_by_evidence_before_what_people_decided_was_read() {
+    let mut driver = Driver::owner_only();
+    driver.update(&[says(0, 0.0, 6.0)]);
+    let left = driver.conversations[0].handle_left(LANE, &mut Vec::new());
+    let join = || Join { memory: left.memory.clone(), ..Join::new(Generation(2), rate(), owner_only()) };
+    let heard = |scheduler: &mut Scheduler, out: &mut Vec<Event>| {
+        let ring = driver.lane().timeline.range();
+        let offers = vec![says(0, 6.0, 6.5).offer(&driver.lane().timeline)];
+        let batch = Batch { generation: Generation(2), scope: Scope::new(""), ring, offers };
+        scheduler.handle_batch(LANE, batch, driver.now, out);
+    };
+    let names = |out: &[Event]| {
+        let named = |event: &&Event| matches!(event, Event::Published { change: Change::Identity, .. });
+        out.iter().filter(named).count()
+    };
+
+    let mut scheduler = Scheduler::new(Limits::default(), policy());
+    scheduler.handle_unread();
+    scheduler.handle_joined(LANE, join()).unwrap();
+    let mut out = Vec::new();
+    heard(&mut scheduler, &mut out);
+    scheduler.handle_gallery(LANE, gallery(), &mut out);
+    assert_eq!(names(&out), 0);
+    scheduler.handle_confirmed(&mut out);
+    assert_eq!(names(&out), 1, "nobody had decided anything");
+
+    let mut scheduler = Scheduler::new(Limits::default(), policy());
+    scheduler.handle_unread();
+    scheduler.handle_joined(LANE, join()).unwrap();
+    let mut receipt = Receipt::default();
+    let correction = Correction { voice: voice_in("", 0), subject: Subject::Voice, ruling: not_me() };
+    receipt.correct(&correction).unwrap();
+    let mut out = Vec::new();
+    heard(&mut scheduler, &mut out);
+    scheduler.handle_receipt(receipt, &mut out);
+    assert_eq!(names(&out), 0, "and here they had");
 }

@@ -214,3 +214,18 @@ fn a_competitors_fresh_speech_goes_on() {
     driver.update(&[says(1, 30.0, 32.0).in_scope(STREAM)]);
     assert_eq!((driver.status(1), driver.status(0)), (Status::NoMatch, Status::User));
 }
+
+#[test]
+fn streams_keep_their_order_whatever_numbers_speak_in_them() {
+    let mut driver = Driver::owner_only();
+    driver.by_default(Vector(BETWEEN));
+    driver.update(&[
+        says(5, 0.0, 5.0).in_scope("old"),
+        says(1, 5.0, 10.0).in_scope("new"),
+        says(5, 10.0, 15.0).in_scope("new"),
+    ]);
+    driver.resume(ring_of(60), Device::Unknown);
+    let explained = driver.scheduler().explain(LANE, Speaker(5));
+    let streams: Vec<&str> = explained.iter().map(|voice| voice.state.scope.as_str()).collect();
+    assert_eq!(streams, ["old", "new"], "the newest is told last");
+}

@@ -2,21 +2,23 @@
 //!
 //! What is measured, and how, is [`crate::bench`]'s and the worker's; here are the arguments and the printing.
 
+mod extract;
+mod faults;
+mod soak;
+
 use std::fmt::Display;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use gpu_worker::bench::BenchError;
 use gpu_worker::front_end::measure;
-use gpu_worker::onnx::Model;
-use gpu_worker::{runtime, scripted};
+use gpu_worker::scripted;
 use serde::Serialize;
 
 use super::{CliError, Context, Progress, print};
 use crate::bench::sockets::{self, Plan, SocketsError};
 use crate::bench::{fairness, queue};
-use crate::engine::EngineError;
 
 /// Arguments of `rollcall bench`.
 #[derive(Debug, clap::Args)]
@@ -27,28 +29,20 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// What an extraction costs, relative to the bare model session
-    Extract(Extract),
+    /// What an extraction costs, beside the bare model session, sherpa-onnx and ONNX Runtime in Python
+    Extract(extract::Args),
     /// What the front ends cost, beside kaldi-native-fbank and librosa
     Frontend(Frontend),
     /// What a conversation's scheduler costs with every slot full
     Queue(Queue),
     /// Whether one conversation's burst costs the others their turns, in virtual time
     Fairness(Fairness),
+    /// What becomes of queries when workers and extraction servers misbehave
+    Faults(faults::Args),
+    /// Whether the engine's memory stays flat at full load for a long time
+    Soak(soak::Args),
     /// What the service costs with many real-time sockets from a second process
     Sockets(Sockets),
-}
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example: rollcall bench extract --rounds 10\n\
-                        With the Python package sherpa-onnx at hand, it is measured in the same run.")]
-struct Extract {
-    /// Pairs of runs for each clip length
-    #[arg(long, value_name = "N", default_value = "30")]
-    rounds: NonZeroUsize,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -116,37 +110,17 @@ struct Sockets {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
-    context.start_logs("warn")?;
+    // What a fault run does on purpose is no news.
+    context.start_logs(if matches!(args.what, What::Faults(_)) { "error" } else { "warn" })?;
     match &args.what {
-        What::Extract(args) => extract(args, context),
+        What::Faults(args) => faults::run(args),
+        What::Soak(args) => soak::run(args, context),
+        What::Extract(args) => extract::run(args, context),
         What::Frontend(args) => frontend(args),
         What::Queue(args) => queue(args),
         What::Fairness(args) => fairness(args),
         What::Sockets(args) => sockets(args, context),
     }
-}
-
-fn extract(args: &Extract, context: &Context) -> Result<(), CliError> {
-    let (config, home) = (&context.config.extraction, context.home.path());
-    let model = Model::find(&config.model, home).map_err(EngineError::from)?;
-    let runtime = runtime::open(config.runtime.as_deref().map(Path::new), home).map_err(EngineError::from)?;
-    Progress::new().say(&format!("measuring {} with {} rounds a length", model.manifest().name, args.rounds));
-    let report = gpu_worker::bench::extract(runtime, &model, args.rounds)?;
-    let ratios = report.ratios;
-    let peer = ratios.vs_sherpa_onnx.map_or_else(|| "not installed".to_owned(), |ratio| format!("{ratio:.3}"));
-    let mut table = String::from("clip   whole CPU   session CPU   ratio   audio a CPU second\n");
-    for row in &report.rows {
-        table.push_str(&format!(
-            "{:>2} s   {:>6.1} ms   {:>8.1} ms   {:.3}   {:.0} s\n",
-            row.clip_s, row.whole_cpu_ms, row.bare_cpu_ms, row.ratio, row.audio_s_per_cpu_s
-        ));
-    }
-    table.push_str(&format!(
-        "to the bare session {:.3}, to sherpa-onnx {peer}; load average {:.2}\n",
-        ratios.vs_bare_session,
-        report.load_average.unwrap_or(f64::NAN)
-    ));
-    show(args.json, &report, table)
 }
 
 fn frontend(args: &Frontend) -> Result<(), CliError> {

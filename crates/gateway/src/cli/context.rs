@@ -159,7 +159,9 @@ impl From<EngineError> for CliError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Model(_) => Self::input(format!("--model: {error}")),
-            EngineError::Config(_) | EngineError::Remote(remote::StartError::Config(_)) => Self::input(error),
+            EngineError::Config(_) | EngineError::Provider(_) | EngineError::Remote(remote::StartError::Config(_)) => {
+                Self::input(error)
+            }
             EngineError::Runtime(_)
             | EngineError::Remote(remote::StartError::Threads(_))
             | EngineError::Threads(_)

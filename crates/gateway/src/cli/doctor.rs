@@ -1,6 +1,7 @@
 //! `rollcall doctor`: every check, a line each, and how to mend what is not well. Exit code 0 only when all is well.
 
 mod checks;
+mod servers;
 
 use super::{CliError, Context, print};
 use checks::Check;

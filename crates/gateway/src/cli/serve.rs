@@ -36,8 +36,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     }
     context.start_logs(telemetry::DEFAULT_FILTER)?;
     let engine = context.open_engine_to_serve()?;
-    let (model, provider) = (&engine.manifest().name, engine.provider());
-    tracing::info!(%model, provider, workers = engine.health().workers, "voiceprints are computed");
+    tell(&engine);
     let people = context.open_people(engine.manifest())?;
     let sealer = context.open_sealer()?;
     let served = actix_web::rt::System::new().block_on(serve(&config, engine.clone(), people, sealer));
@@ -46,6 +45,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
         tracing::warn!(threads = ended.threads_left, "extraction threads that hang are left behind");
     }
     served
+}
+
+/// What computes, once at the start; `/readyz` and the metrics say it from then on.
+fn tell(engine: &Pool) {
+    let (model, provider) = (&engine.manifest().name, engine.provider());
+    tracing::info!(%model, provider, workers = engine.health().workers, "voiceprints are computed");
+    if let Some(reason) = engine.provider_instead() {
+        tracing::warn!(provider, %reason, "not the execution provider that was hoped for");
+    }
 }
 
 async fn serve(config: &Config, engine: Pool, people: People, sealer: Sealer) -> Result<(), CliError> {

@@ -80,7 +80,7 @@ section! {
         /// that it is fresh when the socket drops, and one write in many clips.
         continuity_every_seconds: u32 = 30, 1 to 3600;
         /// Whether speech that is mostly silence or clipped is left out of a query before a token is spent: true or false. Off,
-        /// because on real conversations it saved nothing worth what it lost.
+        /// because on real conversations it saved less than one query in a hundred.
         clip_gate: Switch = Switch::Off;
         /// Cosine distance below which a voice is a person. Left out, the model's manifest says it.
         threshold: Option<f64> = None, 0.0 to 2.0, example "0.55";
@@ -119,6 +119,11 @@ section! {
         model: String = "campplus".to_owned();
         /// The ONNX Runtime library. Left out, the one in the home directory.
         runtime: Option<String> = None, example "\"/usr/lib/libonnxruntime.so\"";
+        /// What the model runs on here: "cpu", "cuda" or "tensorrt", which must work or the service does not start; or "auto",
+        /// CUDA where the runtime offers it and it works, and the processors otherwise.
+        provider: String = "auto".to_owned();
+        /// The graphics processors by their number, parted by commas, with one worker each. Left out, number 0.
+        devices: Option<String> = None, example "\"0,1\"";
         /// Worker threads, one model session each. 0 takes one core less than there are, at least one. With remote servers it
         /// is the number of queries under way at once, and 0 takes two for each server: one that runs and one on its way.
         workers: u32 = 0, 0 to 256;

@@ -140,6 +140,38 @@ fn fields_that_contradict_one_another_are_refused_together() {
 }
 
 #[test]
+fn what_is_asked_of_other_machines_is_read_only_where_they_are_asked() {
+    assert_eq!(load(&[], &["remote.endpoints=nowhere"]).unwrap().remote().unwrap(), None);
+    let environment =
+        [("ROLLCALL_EXTRACTION__ENGINE", "remote"), ("ROLLCALL_REMOTE__ENDPOINTS", "http://a:8000, http://b:8000")];
+    let servers = load(&environment, &["remote.timeout_seconds=1"]).unwrap().remote().unwrap().unwrap();
+    assert_eq!(servers.endpoints, ["http://a:8000", "http://b:8000"]);
+    assert_eq!((servers.model.as_deref(), servers.timeout_seconds), (Some("campplus"), 1.0));
+    let embedding = load(&environment, &["remote.protocol=embedding"]).unwrap().remote().unwrap().unwrap();
+    assert_eq!(embedding.model, None);
+}
+
+#[test]
+fn servers_that_cannot_be_asked_are_refused_with_their_field() {
+    for (set, words) in [
+        (&["extraction.engine=gpu"][..], "extraction.engine is \"gpu\"; it can be \"local\" or \"remote\""),
+        (&["extraction.engine=remote"], "remote.endpoints is not set"),
+        (&["extraction.engine=remote", "remote.endpoints=https://a"], "remote.endpoints names https://a: TLS"),
+        (&["extraction.engine=remote", "remote.endpoints=http://a,http://a"], "remote.endpoints names http://a twice"),
+        (&["extraction.engine=remote", "remote.endpoints=http://a", "remote.protocol=grpc"], "remote.protocol is"),
+        (&["extraction.engine=remote", "remote.endpoints=http://a", "extraction.model=/a/b"], "remote.model is"),
+        (
+            &["extraction.engine=remote", "remote.endpoints=http://a", "remote.timeout_seconds=4"],
+            "more than extraction",
+        ),
+        (&["remote.failures_max=0"], "remote.failures_max is 0; it must lie between 1 and 100"),
+    ] {
+        let message = refusal(load(&[], set));
+        assert!(message.contains(words), "{message:?} should say {words:?}");
+    }
+}
+
+#[test]
 fn a_band_of_suggestions_that_is_set_must_lie_where_no_name_is_given() {
     let message = refusal(load(&[], &["matching.threshold=0.6", "matching.suggestion_bound=0.5"]));
     assert!(message.contains("matching.threshold is 0.6, more than matching.suggestion_bound (0.5)"), "{message}");

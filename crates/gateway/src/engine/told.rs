@@ -13,10 +13,10 @@ pub(crate) fn levels(engine: &dyn Engine) -> Vec<Endpoint> {
     engine.endpoints().iter().map(level).collect()
 }
 
-/// What computes the voiceprints, and each endpoint.
+/// What computes the voiceprints, why it is not what was hoped for when it is not, and each endpoint.
 pub(crate) fn json(engine: &dyn Engine) -> Value {
     let endpoints: Vec<Value> = (0..).zip(engine.endpoints()).map(|(index, health)| endpoint(index, &health)).collect();
-    json!({"provider": engine.provider(), "endpoints": endpoints})
+    json!({"provider": engine.provider(), "instead": engine.provider_instead(), "endpoints": endpoints})
 }
 
 fn level(health: &EndpointHealth) -> Endpoint {

@@ -3,7 +3,7 @@
 //! Pure: it reads no clock and writes nothing. An entry is written in this order: the deletion, the opening, the pages;
 //! what came before a deletion is gone with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::oneshot;
 
@@ -38,6 +38,8 @@ pub(super) struct Backlog {
     waiting: BTreeMap<String, Entry>,
     /// What is being written now, by the number of its oldest push.
     in_flight: BTreeMap<String, u64>,
+    /// Who was deleted since that writing began: what fails of it forgets them too.
+    deleted: BTreeSet<String>,
     pages: usize,
     rows: usize,
     forgotten: u64,
@@ -58,7 +60,8 @@ pub(super) struct Entry {
 /// A page that still changes.
 #[derive(Debug, Default)]
 struct Draft {
-    segments: BTreeMap<String, SegmentRecord>,
+    /// By stream and id.
+    segments: BTreeMap<(String, String), SegmentRecord>,
     voices: BTreeMap<(u32, String), VoiceRecord>,
 }
 
@@ -90,6 +93,17 @@ impl Backlog {
         });
     }
 
+    /// A person was deleted: what waits of voices that were taken for them says so no more. Says whether something is being
+    /// written now that may.
+    pub(super) fn forget_person(&mut self, person: &str) -> bool {
+        self.waiting.values_mut().for_each(|entry| entry.forget_person(person));
+        let is_writing = !self.in_flight.is_empty();
+        if is_writing {
+            self.deleted.insert(person.to_owned());
+        }
+        is_writing
+    }
+
     /// Whether everything up to a push is on disk or given up: of one conversation, or of all.
     pub(super) fn is_settled(&self, push: u64, conversation: Option<&str>) -> bool {
         let waiting = self.waiting.iter().map(|(id, entry)| (id, entry.since));
@@ -109,7 +123,9 @@ impl Backlog {
     /// The writing ended; what failed waits again, under what came meanwhile.
     pub(super) fn land(&mut self, failed: BTreeMap<String, Entry>) {
         self.in_flight.clear();
-        for (conversation, older) in failed {
+        let deleted = std::mem::take(&mut self.deleted);
+        for (conversation, mut older) in failed {
+            deleted.iter().for_each(|person| older.forget_person(person));
             let newer = self.remove(&conversation);
             self.insert(conversation, older.then(newer));
         }
@@ -208,6 +224,14 @@ impl Entry {
         self.drafts.values().map(|draft| draft.segments.len() + draft.voices.len()).sum()
     }
 
+    fn forget_person(&mut self, person: &str) {
+        for voice in self.drafts.values_mut().flat_map(|draft| draft.voices.values_mut()) {
+            if voice.person.as_deref() == Some(person) {
+                *voice = voice.clone().into_nobody();
+            }
+        }
+    }
+
     fn then(self, newer: Option<Self>) -> Self {
         let Some(newer) = newer else { return self };
         if !newer.deletions.is_empty() {
@@ -231,10 +255,11 @@ impl Draft {
 
     /// A segment that comes in parts reaches from its earliest start to its latest end, as in the store.
     fn add_segment(&mut self, mut segment: SegmentRecord) {
-        if let Some(older) = self.segments.get(&segment.id) {
+        let key = (segment.scope.clone(), segment.id.clone());
+        if let Some(older) = self.segments.get(&key) {
             segment.start = segment.start.min(older.start);
             segment.end = segment.end.max(older.end);
         }
-        self.segments.insert(segment.id.clone(), segment);
+        self.segments.insert(key, segment);
     }
 }

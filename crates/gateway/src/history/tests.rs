@@ -19,7 +19,6 @@ fn voice(speaker: u32, status: &str, person: Option<&str>) -> VoiceRecord {
         label: None,
         status: status.to_owned(),
         person: person.map(str::to_owned),
-        name: person.map(str::to_uppercase),
         origin: "automatic".to_owned(),
         distance: Some(0.3),
         runner_up: None,

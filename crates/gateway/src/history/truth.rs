@@ -155,8 +155,8 @@ impl Truth {
 
 /// The name of a recorded voice in a receipt.
 #[must_use]
-pub fn voice_name(speaker: u32, scope: &str) -> VoiceName {
-    VoiceName { speaker: Speaker(speaker), scope: Scope::new(scope) }
+pub fn voice_name(recording: &str, speaker: u32, scope: &str) -> VoiceName {
+    VoiceName { speaker: Speaker(speaker), scope: Scope::of(recording, scope) }
 }
 
 fn is_rejection(entry: &Entry) -> bool {

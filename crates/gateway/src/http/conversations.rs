@@ -4,11 +4,13 @@
 //! own, and read what is kept through this one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use matcher_core::Receipt;
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinError;
 
 use super::Api;
 use super::problem::Problem;
@@ -136,6 +138,17 @@ pub(super) async fn delete(id: web::Path<String>, service: web::Data<Service>) -
         let detail = "the conversation is live; end it first";
         return Err(Problem::new(StatusCode::CONFLICT, "conversation_live", detail).of_field("id"));
     }
+    let failed = |code, detail| Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail));
+    match to_its_end(delete_everywhere(service.into_inner(), id.into_inner())).await? {
+        Deletion::Removed => Ok(HttpResponse::NoContent().finish()),
+        Deletion::Unknown => Err(unknown()),
+        Deletion::TracesRemain => failed("traces_remain", "the conversation was deleted, but traces remain on disk"),
+        Deletion::Failed => failed("store_failed", "the store failed and the conversation is still there; try again"),
+    }
+}
+
+/// From the disk, from what waits for it, and from the memory of whoever read it or comes back to it.
+async fn delete_everywhere(service: Arc<Service>, id: String) -> Deletion {
     let deletion = service.history.delete(&id).await;
     service.corrections.raise(&id);
     service.registry.forget_voices_of(&key(&id));
@@ -143,13 +156,7 @@ pub(super) async fn delete(id: web::Path<String>, service: web::Data<Service>) -
         // It began anew meanwhile, and perhaps before its deletion was written.
         service.history.opened(&id);
     }
-    let failed = |code, detail| Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail));
-    match deletion {
-        Deletion::Removed => Ok(HttpResponse::NoContent().finish()),
-        Deletion::Unknown => Err(unknown()),
-        Deletion::TracesRemain => failed("traces_remain", "the conversation was deleted, but traces remain on disk"),
-        Deletion::Failed => failed("store_failed", "the store failed and the conversation is still there; try again"),
-    }
+    deletion
 }
 
 /// What the disk holds of a conversation, after all news of it so far.
@@ -173,8 +180,18 @@ async fn ask_store<T: Send + 'static>(
 
 /// Runs on a blocking thread what would hold up the sockets on this one: a long conversation has 100,000 segments.
 pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-    let broken = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the work was interrupted");
     tokio::task::spawn_blocking(work).await.map_err(broken)
+}
+
+/// Does what must not be left half done, also when the client hangs up.
+pub(super) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::spawn(work).await.map_err(broken)
+}
+
+fn broken(_: JoinError) -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the work was interrupted")
 }
 
 pub(super) fn key(id: &str) -> ConversationKey {
@@ -207,7 +224,8 @@ fn ended_lane<'a>(page: &'a Page, receipt: &Receipt, names: &Names) -> EndedLane
         speaker: voice.speaker,
         label: voice.label.as_deref(),
         scope: &voice.scope,
-        truth: Rulings::of(&voice_name(voice.speaker, &voice.scope), receipt, names).of_voice(Some(voice)),
+        truth: Rulings::of(&voice_name(&page.recording, voice.speaker, &voice.scope), receipt, names)
+            .of_voice(Some(voice)),
         distance: voice.distance,
         runner_up_distance: voice.runner_up,
         evidence_seconds: voice.evidence_seconds,

@@ -162,7 +162,7 @@ fn told<'a>(page: &'a Page, receipt: &'a Receipt, names: &'a Names) -> Vec<Told<
             let stream = streams.entry(speaker).or_default();
             *stream += 1;
             let is_it = |record: &&VoiceRecord| record.speaker == speaker && record.scope == scope;
-            let rulings = Rulings::of(&voice_name(speaker, scope), receipt, names);
+            let rulings = Rulings::of(&voice_name(&page.recording, speaker, scope), receipt, names);
             Voice { record: page.voices.iter().find(is_it), rulings, stream: *stream }
         });
         voice.told(&page.recording, segment)

@@ -13,7 +13,7 @@ use super::conversations::{Kept, kept, key, unknown};
 use super::problem::Problem;
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Message, SpeakerName, parse};
-use crate::live::{Correct, Service, Whose};
+use crate::live::{Correct, ReadAgain, Service, Whose};
 use crate::store::{Page, SegmentRecord};
 
 /// Everything that was decided, newest and older.
@@ -25,7 +25,7 @@ pub(super) async fn list(id: web::Path<String>, service: web::Data<Service>) -> 
 }
 
 /// Decides about a voice: the body is a `label` or `reject` message of the socket, with a number as its speaker and, where
-/// the number alone is not clear, a `scope`.
+/// the number alone is not clear, a `scope`. While the conversation is live a number alone means its newest voice.
 pub(super) async fn correct(
     id: web::Path<String>,
     body: web::Json<Value>,
@@ -42,13 +42,13 @@ pub(super) async fn correct(
             return field.into_iter().fold(problem, Problem::with).answer();
         }
     };
-    let scope = body.get("scope").and_then(Value::as_str).map(Scope::new);
+    let stream = Stream::named_in(&body);
     let written = match service.registry.find(&key(&id)) {
         Some(conversation) => {
-            let correct = Correct { speaker: Speaker(speaker), whose: Whose::Any(scope), subject, wish };
+            let correct = Correct { speaker: Speaker(speaker), whose: Whose::Any(stream.scope()), subject, wish };
             conversation.send(correct).await.unwrap_or(Err(NotCorrected::Ended)).map_err(Problem::from)
         }
-        None => ended(&service, &id, (speaker, scope), (subject, wish)).await,
+        None => ended(&service, &id, (speaker, stream), (subject, wish)).await,
     };
     match written {
         Ok(generation) => HttpResponse::Ok().json(json!({"receipt_generation": generation})),
@@ -56,54 +56,101 @@ pub(super) async fn correct(
     }
 }
 
+/// The provider stream that a correction names, where the number alone is not clear.
+struct Stream {
+    scope: Option<String>,
+    recording: Option<String>,
+}
+
+impl Stream {
+    fn named_in(body: &Value) -> Self {
+        let text = |field: &str| body.get(field).and_then(Value::as_str).map(str::to_owned);
+        Self { scope: text("scope"), recording: text("recording_id") }
+    }
+
+    /// Of any recording, where none is named.
+    fn scope(&self) -> Option<Scope> {
+        let name = self.scope.as_deref()?;
+        Some(Scope::of(self.recording.as_deref().unwrap_or_default(), name))
+    }
+
+    fn is_of(&self, scope: &Scope) -> bool {
+        let is_named = |asked: &Option<String>, has: &str| asked.as_deref().is_none_or(|asked| asked == has);
+        is_named(&self.scope, scope.as_str()) && is_named(&self.recording, scope.recording())
+    }
+}
+
 /// After the end the disk knows which segment was whose.
 async fn ended(
     service: &Service,
     conversation: &str,
-    (speaker, scope): (u32, Option<Scope>),
+    (speaker, stream): (u32, Stream),
     (subject, wish): (Subject, Wish),
 ) -> Result<u64, Problem> {
     let Kept { history, receipt } = kept(service, conversation).await?;
-    if history.is_none() && receipt.is_none() {
+    let receipt = receipt.unwrap_or_default();
+    // What is left of a deleted conversation is a receipt that says nothing.
+    if history.is_none() && receipt.voices().next().is_none() && receipt.segments().next().is_none() {
         return Err(unknown());
     }
     let pages = history.map(|history| history.pages).unwrap_or_default();
-    let voice = voice_of(&pages, speaker, scope, &subject)?;
+    let voice = VoiceName { speaker: Speaker(speaker), scope: only_scope((&pages, &receipt), speaker, &stream)? };
+    refuse_strangers(&pages, &voice, &subject)?;
     let correction = Correction { voice, subject, ruling: Ruling::IsNobody };
     let receipt = service.corrections.correct(conversation, correction, wish).await?;
+    // It may have begun again meanwhile, and read what was decided before.
+    if let Some(live) = service.registry.find(&key(conversation)) {
+        live.send(ReadAgain).await.ok();
+    }
     Ok(receipt.generation())
 }
 
-/// The voice that a correction means, by the rules of a live conversation; its segments must all be of it.
-fn voice_of(pages: &[Page], speaker: u32, scope: Option<Scope>, subject: &Subject) -> Result<VoiceName, NotCorrected> {
-    let scope = match scope {
-        Some(scope) => scope,
-        None => newest_scope(pages, speaker).ok_or(NotCorrected::Unheard(speaker))?,
-    };
-    if let Subject::Segments(ids, _) = subject {
-        let is_of = |segment: &SegmentRecord| segment.speaker == speaker && segment.scope == scope.as_str();
-        let of_voice = pages.iter().flat_map(|page| &page.segments).filter(|segment| is_of(segment));
-        let known: BTreeSet<&str> = of_voice.map(|segment| segment.id.as_str()).collect();
-        if let Some(stranger) = ids.iter().find(|id| !known.contains(id.as_str())) {
-            return Err(NotCorrected::NotOfThisVoice(stranger.to_string()));
-        }
+/// Segments of a correction must all be of its voice.
+fn refuse_strangers(pages: &[Page], voice: &VoiceName, subject: &Subject) -> Result<(), NotCorrected> {
+    let Subject::Segments(ids, _) = subject else { return Ok(()) };
+    let is_of = |segment: &&SegmentRecord| segment.speaker == voice.speaker.0 && segment.scope == voice.scope.as_str();
+    let of_recording = pages.iter().filter(|page| page.recording == voice.scope.recording());
+    let segments = of_recording.flat_map(|page| &page.segments).filter(is_of);
+    let known: BTreeSet<&str> = segments.map(|segment| segment.id.as_str()).collect();
+    match ids.iter().find(|id| !known.contains(id.as_str())) {
+        Some(stranger) => Err(NotCorrected::NotOfThisVoice(stranger.to_string())),
+        None => Ok(()),
     }
-    Ok(VoiceName { speaker: Speaker(speaker), scope })
 }
 
-/// Where a number was heard last, as in a live conversation.
-fn newest_scope(pages: &[Page], speaker: u32) -> Option<Scope> {
-    let segments = pages.iter().flat_map(|page| &page.segments).filter(|segment| segment.speaker == speaker);
-    let newest = segments.max_by(|a, b| a.end.total_cmp(&b.end)).map(|segment| segment.scope.as_str());
-    // Segments can be missing where the disk failed; the voice is known all the same.
-    let voices = || pages.iter().flat_map(|page| &page.voices).filter(|voice| voice.speaker == speaker);
-    newest.or_else(|| voices().next_back().map(|voice| voice.scope.as_str())).map(Scope::new)
+/// The stream of a number that is one voice. Of several nobody can say which is meant: each stream has its own clock, so
+/// their times do not tell which was heard last.
+fn only_scope((pages, receipt): (&[Page], &Receipt), speaker: u32, asked: &Stream) -> Result<Scope, Problem> {
+    let heard = pages.iter().flat_map(|page| {
+        // Segments can be missing where the disk failed; the voice is known all the same.
+        let segments = page.segments.iter().map(|segment| (segment.speaker, &segment.scope));
+        let voices = page.voices.iter().map(|voice| (voice.speaker, &voice.scope));
+        let heard = segments.chain(voices).filter(|(number, _)| *number == speaker);
+        heard.map(|(_, scope)| Scope::of(&page.recording, scope))
+    });
+    let decided =
+        receipt.voices().filter(|(voice, _)| voice.speaker.0 == speaker).map(|(voice, _)| voice.scope.clone());
+    let mut scopes: BTreeSet<Scope> = heard.chain(decided).filter(|scope| asked.is_of(scope)).collect();
+    match (scopes.pop_first(), scopes.len()) {
+        (None, _) => Err(NotCorrected::Unheard(speaker).into()),
+        (Some(scope), 0) => Ok(scope),
+        (Some(_), others) => {
+            let detail = format!(
+                "speaker {speaker} is {} voices of this conversation; name the scope, and the recording_id where two \
+                 recordings have the same, as /v1/conversations/{{id}} lists them",
+                others + 1
+            );
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ambiguous_speaker", detail).of_field("scope"))
+        }
+    }
 }
 
 /// One entry: whose, and what was decided.
 #[derive(Serialize)]
 struct Shown<'a> {
     speaker: u32,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    recording_id: &'a str,
     scope: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     segment_id: Option<&'a str>,
@@ -115,8 +162,14 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn of(voice: &'a VoiceName, entry: &Entry) -> Self {
-        let decision = entry_shown(entry);
-        Self { speaker: voice.speaker.0, scope: voice.scope.as_str(), segment_id: None, segment_only: None, decision }
+        Self {
+            speaker: voice.speaker.0,
+            recording_id: voice.scope.recording(),
+            scope: voice.scope.as_str(),
+            segment_id: None,
+            segment_only: None,
+            decision: entry_shown(entry),
+        }
     }
 }
 
@@ -158,7 +211,7 @@ impl From<NotCorrected> for Problem {
             NotCorrected::NotOfThisVoice(_) => (StatusCode::UNPROCESSABLE_ENTITY, "other_voice", Some("segment_ids")),
             NotCorrected::Unheard(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unheard", Some("speaker")),
             NotCorrected::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "capacity", None),
-            NotCorrected::Ended | NotCorrected::Overtaken => (StatusCode::CONFLICT, "ended", None),
+            NotCorrected::Ended | NotCorrected::Overtaken | NotCorrected::Late => (StatusCode::CONFLICT, "ended", None),
             NotCorrected::Store(error) => return error.into(),
         };
         let problem = Self::new(status, code, detail);

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Api;
+use super::conversations::to_its_end;
 use super::problem::Problem;
+use crate::live::Service;
 use crate::people::{PersonRecord, check_id, check_name, path_segment};
 use crate::store::PersonChange;
 
@@ -68,9 +70,22 @@ pub(super) async fn change(
     Ok(HttpResponse::Ok().json(shown(&person, &api.people.model().name)))
 }
 
-pub(super) async fn delete(api: web::Data<Api>, id: web::Path<String>) -> Result<HttpResponse, Problem> {
+/// From the store, the matching, and what waits for the history.
+pub(super) async fn delete(
+    api: web::Data<Api>,
+    service: web::Data<Service>,
+    id: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
     check_id(&id)?;
-    api.people.delete(&id).await?;
+    let (people, history, id) = (api.people.clone(), service.history.clone(), id.into_inner());
+    let deleting = async move {
+        let deleted = people.delete(&id).await;
+        if people.find(&id).is_none() {
+            history.forget_person(&id).await;
+        }
+        deleted
+    };
+    to_its_end(deleting).await??;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -11,14 +11,23 @@ use crate::people::now_ms;
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     origin: Instant,
-    origin_ms: i64,
+    wall: Wall,
+}
+
+/// What tells the time of day.
+#[derive(Debug, Clone, Copy)]
+enum Wall {
+    /// The machine, which also counts the hours that it sleeps.
+    Machine,
+    /// The time since the origin, for a clock that can be paused.
+    Since(i64),
 }
 
 impl Clock {
     /// A clock whose origin is now.
     #[must_use]
     pub fn start() -> Self {
-        Self { origin: Instant::now(), origin_ms: now_ms() }
+        Self { origin: Instant::now(), wall: Wall::Machine }
     }
 
     /// Now.
@@ -27,10 +36,19 @@ impl Clock {
         Monotonic::from_origin(self.origin.elapsed())
     }
 
-    /// A moment of this clock in milliseconds since 1970. It never jumps, whatever becomes of the wall's own clock.
+    /// A clock whose time of day passes with it, also when tokio's is paused.
+    #[must_use]
+    pub fn start_of_its_own() -> Self {
+        Self { origin: Instant::now(), wall: Wall::Since(now_ms()) }
+    }
+
+    /// A moment of the recent past in milliseconds since 1970.
     #[must_use]
     pub fn wall_ms(&self, moment: Monotonic) -> i64 {
-        let since_origin = moment.since(Monotonic::ZERO).as_millis();
-        self.origin_ms.saturating_add(i64::try_from(since_origin).unwrap_or(i64::MAX))
+        let millis = |duration: std::time::Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        match self.wall {
+            Wall::Machine => now_ms().saturating_sub(millis(self.now().since(moment))),
+            Wall::Since(origin_ms) => origin_ms.saturating_add(millis(moment.since(Monotonic::ZERO))),
+        }
     }
 }

@@ -21,9 +21,6 @@ use crate::store::{DeviceKey, Store};
 /// The longest that a socket's start, or the end of the process, waits for the store. Beyond it the owner needs the usual five seconds.
 const STORE_MAX: Duration = Duration::from_millis(250);
 
-/// Seconds of speech that a capsule needs behind it, as every name does.
-const SECONDS_MIN: f64 = 5.0;
-
 /// A socket's right to write its device's capsule.
 #[derive(Debug)]
 pub(super) struct Holder {
@@ -40,6 +37,8 @@ pub struct Capsules {
     metrics: Metrics,
     clock: Clock,
     life: Duration,
+    /// Speech that a capsule needs behind it, as every name does.
+    evidence_floor: Duration,
     /// Writes that are under way.
     writing: watch::Sender<usize>,
 }
@@ -64,10 +63,16 @@ impl Opened {
 }
 
 impl Capsules {
-    /// The capsules in `store`, readable with `sealer`'s key, for `life` after the owner was heard last.
+    /// The capsules in `store`, readable with `sealer`'s key, for `life` after the owner was heard last, with the speech
+    /// behind them that a name needs.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, sealer: Sealer, metrics: Metrics, (clock, life): (Clock, Duration)) -> Self {
-        Self { store, sealer, metrics, clock, life, writing: watch::Sender::new(0) }
+    pub fn new(
+        store: Arc<dyn Store>,
+        sealer: Sealer,
+        metrics: Metrics,
+        (clock, life, evidence_floor): (Clock, Duration, Duration),
+    ) -> Self {
+        Self { store, sealer, metrics, clock, life, evidence_floor, writing: watch::Sender::new(0) }
     }
 
     /// A socket opens on a device: takes what is there, and gives the device to `token`.
@@ -122,11 +127,14 @@ impl Capsules {
         let age = Duration::from_millis(u64::try_from(self.now_ms() - capsule.observed_ms).ok()?);
         let left = self.life.checked_sub(age)?;
         let print = &gallery.owner()?.embedding;
-        let is_owner = print_digest(print) == capsule.print && capsule.seconds >= SECONDS_MIN;
+        let is_owner = print_digest(print) == capsule.print && capsule.seconds >= self.evidence_floor.as_secs_f64();
         let centroid = Embedding::of_size(&capsule.centroid, print.size()).ok().filter(|_| is_owner)?;
         let ground = Ground {
             conversation: capsule.conversation.as_str().into(),
-            voice: VoiceName { speaker: Speaker(capsule.speaker), scope: Scope::new(&capsule.scope) },
+            voice: VoiceName {
+                speaker: Speaker(capsule.speaker),
+                scope: Scope::of(&capsule.recording, &capsule.scope),
+            },
             receipt_generation: capsule.receipt_generation,
             print: print.clone(),
         };

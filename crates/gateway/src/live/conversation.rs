@@ -41,7 +41,7 @@ pub(super) use arrivals::{Departure, Join, Leave, Left};
 use inventory::Inventory;
 pub use messages::Snapshot;
 pub(super) use messages::{Answer, Answered, Exits, Explain, Finish, Granted, NoAnswer, Offers, Released, Voices};
-pub(crate) use messages::{Correct, Whose};
+pub(crate) use messages::{Correct, ReadAgain, Whose};
 pub use snapshot::{ConversationSnapshot, LaneSnapshot};
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
@@ -53,6 +53,15 @@ const RETRY_DELIVERY: Duration = Duration::from_millis(50);
 
 /// How soon a conversation asks for turns again while no worker can extract. No token is spent on an engine that is down.
 const RETRY_ENGINE: Duration = Duration::from_secs(1);
+
+/// The longest wait for what people decided: far below the deadline of a query, whose evidence is kept when it passes.
+const HEARING_MAX: Duration = Duration::from_secs(1);
+
+/// How soon what could not be read when the conversation began is read again, while nobody gets a name by evidence.
+const READ_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a conversation tells the history that it goes on, so that retention leaves it alone.
+const GOES_ON_EVERY: Duration = Duration::from_secs(3600);
 
 /// How often a reading of what people decided is made again that a correction overtook. Each time somebody was answered;
 /// beyond it, nothing new is published.
@@ -69,10 +78,12 @@ struct LaneLink {
     holder: Option<Arc<Holder>>,
     /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
     received: BTreeMap<Speaker, Monotonic>,
-    /// Which voice each recent segment belongs to.
-    segments: Inventory,
     evicted: u64,
     hertz: f64,
+    /// Where the socket's audio begins in the recording, seconds.
+    offset: f64,
+    /// The end of its latest segment in the recording, seconds.
+    reached: f64,
 }
 
 /// A dispatched slot before its socket's answer.
@@ -118,6 +129,8 @@ pub struct Conversation {
     returned: BTreeMap<RequestId, Returned>,
     /// Dispatched slots whose socket has not answered yet.
     asked: BTreeMap<RequestId, Asked>,
+    /// Which voice each recent segment belongs to, also of lanes that left.
+    segments: Inventory,
     /// Bounded like the open queries: a lane goes with its last number.
     departed: BTreeMap<LaneId, Departed>,
     /// When the segment behind the result that is being judged arrived.
@@ -145,6 +158,7 @@ impl Conversation {
             open: BTreeMap::new(),
             returned: BTreeMap::new(),
             asked: BTreeMap::new(),
+            segments: Inventory::default(),
             departed: BTreeMap::new(),
             judging: None,
             finishing: BTreeMap::new(),
@@ -331,11 +345,15 @@ impl Conversation {
         }));
     }
 
-    /// What people decided here, when it is newer than what is known, and in others.
+    /// What people decided here, when it is newer than what is known, and in others. A store that does not answer in time
+    /// is one that cannot be read.
     fn hear(&self, donors: Vec<Arc<str>>) -> impl Future<Output = Result<Word, NotCorrected>> + use<> {
         let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
         let known = self.scheduler.receipt().generation();
-        async move { service.corrections.hear(&conversation, known, donors).await }
+        async move {
+            let hearing = service.corrections.hear(&conversation, known, donors);
+            tokio::time::timeout(HEARING_MAX, hearing).await.unwrap_or(Err(NotCorrected::Late))
+        }
     }
 
     /// A reading in the step that uses it: what was corrected since makes it worthless.
@@ -369,13 +387,30 @@ impl Conversation {
     /// Before the first offer: what people decided about this conversation in earlier sockets.
     fn read_receipt(&self, ctx: &mut Context<Self>) {
         let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
-        let reading = async move { service.corrections.read(&conversation).await };
-        ctx.wait(reading.into_actor(self).map(|receipt, this, _| match receipt {
+        let reading = async move {
+            let reading = service.corrections.open(&conversation);
+            tokio::time::timeout(HEARING_MAX, reading).await.unwrap_or(Err(NotCorrected::Late))
+        };
+        ctx.wait(reading.into_actor(self).map(|receipt, this, ctx| match receipt {
             // Nobody has joined yet: there is nothing to publish.
             Ok(receipt) => this.scheduler.handle_receipt(receipt, &mut Vec::new()),
             Err(error) => {
-                tracing::warn!(%error, "what people decided cannot be read; it is read again at each verdict")
+                tracing::warn!(%error, "what people decided cannot be read; until it is, nobody gets a name by evidence");
+                this.scheduler.handle_unread();
+                this.read_again(ctx);
             }
+        }));
+    }
+
+    fn read_again(&self, ctx: &mut Context<Self>) {
+        let hearing = self.hear(Vec::new());
+        let later = async move {
+            tokio::time::sleep(READ_AGAIN).await;
+            hearing.await
+        };
+        ctx.spawn(later.into_actor(self).map(|word, this, ctx| match word.and_then(|word| this.current(word)) {
+            Ok(word) => this.step(ctx, |core, _, out| drop(word.newer_to(core, out))),
+            Err(_) => this.read_again(ctx),
         }));
     }
 
@@ -422,8 +457,11 @@ impl Conversation {
         }
         self.perform(events, ctx);
         let numbers = self.numbers_of(lane);
-        if let (Some(link), false) = (self.lanes.remove(&lane), numbers.is_empty()) {
-            self.departed.insert(lane, Departed { socket: link.socket, numbers });
+        if let Some(link) = self.lanes.remove(&lane) {
+            link.lineage.reach(link.reached);
+            if !numbers.is_empty() {
+                self.departed.insert(lane, Departed { socket: link.socket, numbers });
+            }
         }
         hand_over
     }
@@ -443,13 +481,21 @@ impl Conversation {
 }
 
 impl Word {
+    fn newer_to(self, core: &mut Scheduler, out: &mut Vec<Event>) -> Vec<(Arc<str>, Donor)> {
+        match self.newer {
+            Some(receipt) => core.handle_receipt(receipt, out),
+            None => core.handle_confirmed(out),
+        }
+        self.donors
+    }
+
     /// Tells the core, and answers what others said.
     fn apply(self, lane: LaneId, core: &mut Scheduler, out: &mut Vec<Event>) -> BTreeMap<Arc<str>, Donor> {
-        self.newer.into_iter().for_each(|receipt| core.handle_receipt(receipt, out));
-        for (conversation, word) in &self.donors {
+        let donors = self.newer_to(core, out);
+        for (conversation, word) in &donors {
             core.handle_donor(lane, conversation.clone(), word.clone(), out);
         }
-        self.donors.into_iter().collect()
+        donors.into_iter().collect()
     }
 }
 
@@ -472,6 +518,7 @@ impl Actor for Conversation {
         people.mark_unchanged();
         self.follow_people(people, ctx);
         self.service.history.opened(&self.key.conversation);
+        ctx.run_interval(GOES_ON_EVERY, |this, _| this.service.history.opened(&this.key.conversation));
         self.read_receipt(ctx);
     }
 

@@ -8,13 +8,14 @@
 //! in which it publishes asks [`Corrections::is_current`]: a correction that was answered meanwhile sends it to read again.
 //! Owns the way to the store; precedence among corrections is the core's.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use matcher_core::receipt::{Correction, Full, Named, Receipt, Ruling};
 use matcher_core::{Donor, PersonId, Role, Scope};
 
+use crate::people::now_ms;
 use crate::store::{Filed, Store, StoreError};
 
 /// How often a change is tried again that somebody else's change came before.
@@ -54,6 +55,9 @@ pub enum NotCorrected {
     /// Others were corrected as fast as it was read.
     #[error("corrections came faster than they could be read")]
     Overtaken,
+    /// The store did not answer in time.
+    #[error("the store did not answer in time")]
+    Late,
     /// The conversation ended meanwhile.
     #[error("the conversation ended meanwhile; try again")]
     Ended,
@@ -74,13 +78,15 @@ pub struct Corrections {
     store: Arc<dyn Store>,
     /// Rise after each change of a receipt, and before it is answered.
     editions: Box<[AtomicU64]>,
+    /// Keyed, so that nobody can make an id that shares its place with another's.
+    hasher: RandomState,
 }
 
 impl Corrections {
     /// The corrections in `store`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, editions: (0..EDITIONS).map(|_| AtomicU64::new(0)).collect() }
+        Self { store, editions: (0..EDITIONS).map(|_| AtomicU64::new(0)).collect(), hasher: RandomState::new() }
     }
 
     /// The receipt of a conversation, an empty one when nobody decided anything yet.
@@ -92,11 +98,24 @@ impl Corrections {
         self.blocking(move |store| Ok(store.receipt(&id)?)).await.map(Option::unwrap_or_default)
     }
 
+    /// A conversation begins or goes on, and its receipt is read.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub(crate) async fn open(&self, conversation: &str) -> Result<Receipt, NotCorrected> {
+        let id = conversation.to_owned();
+        let opening = move |store: &dyn Store| {
+            store.open_conversation(&id, now_ms())?;
+            Ok(store.receipt(&id)?.unwrap_or_default())
+        };
+        self.blocking(opening).await
+    }
+
     /// The receipt of a conversation if it is newer than `known`, and what people decided in the `donors`, all as of one
     /// moment.
     ///
     /// # Errors
-    /// When the store cannot be read, or the conversation was deleted.
+    /// When the store cannot be read.
     pub(crate) async fn hear(
         &self,
         conversation: &str,
@@ -147,7 +166,7 @@ impl Corrections {
 
     /// Something became of a conversation's receipt: whoever read it before reads again.
     pub(crate) fn raise(&self, conversation: &str) {
-        if let Some(edition) = self.editions.get(place(conversation)) {
+        if let Some(edition) = self.editions.get(self.place(conversation)) {
             edition.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -159,7 +178,12 @@ impl Corrections {
     }
 
     fn editions_of<'a>(&self, conversations: impl Iterator<Item = &'a str>) -> Vec<(usize, u64)> {
-        conversations.map(place).map(|at| (at, self.edition(at))).collect()
+        conversations.map(|conversation| self.place(conversation)).map(|at| (at, self.edition(at))).collect()
+    }
+
+    fn place(&self, conversation: &str) -> usize {
+        let hash = self.hasher.hash_one(conversation);
+        usize::try_from(hash % EDITIONS as u64).expect("a remainder below 1024 is a usize")
     }
 
     fn edition(&self, at: usize) -> u64 {
@@ -179,12 +203,6 @@ impl std::fmt::Debug for Corrections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Corrections")
     }
-}
-
-fn place(conversation: &str) -> usize {
-    let mut hasher = DefaultHasher::new();
-    conversation.hash(&mut hasher);
-    usize::try_from(hasher.finish() % EDITIONS as u64).expect("a remainder below 1024 is a usize")
 }
 
 fn hear(

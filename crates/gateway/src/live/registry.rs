@@ -67,6 +67,8 @@ pub struct Lineage {
     pub ledger: Arc<Ledger>,
     /// Its labels: a number means the same voice, and the same attempts, for every socket of this recording.
     names: Mutex<Names>,
+    /// When it began.
+    began: Monotonic,
     /// Who holds it now.
     holder: Mutex<Holder>,
 }
@@ -79,6 +81,8 @@ struct Holder {
     /// What the last socket knew in that conversation, from its end to the next one's start. In memory alone: these are
     /// voiceprints.
     memory: Memory,
+    /// Seconds of the recording that its sockets have reached.
+    reached: f64,
     socket: Option<(String, Addr<Socket>)>,
     left: Option<Monotonic>,
 }
@@ -304,7 +308,27 @@ impl Registry {
         let instruments = (service.telemetry.accounts().clone(), service.telemetry.metrics().clone());
         let ledger = Ledger::new(service.settings.budget, Generation(0), service.clock, instruments);
         let lane = LaneId(self.lanes.fetch_add(1, Ordering::Relaxed));
-        Lineage { lane, ledger: Arc::new(ledger), names: Mutex::default(), holder: Mutex::default() }
+        Lineage {
+            lane,
+            ledger: Arc::new(ledger),
+            names: Mutex::default(),
+            began: service.clock.now(),
+            holder: Mutex::default(),
+        }
+    }
+
+    /// Lets go of what is over: what a recording knew of its voices, when its conversation is and nobody came back, and the
+    /// recording itself, when forgetting it refills nothing.
+    pub fn sweep(&self, now: Monotonic) {
+        self.lineages.retain(|_, lineage| {
+            let mut holder = lineage.lock();
+            let is_over = holder.left.is_some_and(|left| now.since(left) >= RETENTION)
+                && !holder.conversation.as_ref().is_some_and(|key| self.find(key).is_some());
+            if is_over {
+                holder.memory = Memory::default();
+            }
+            !(is_over && lineage.ledger.is_full())
+        });
     }
 
     /// Drops every lineage that is over, and every one without a socket that never asked for anything.
@@ -367,6 +391,29 @@ impl Lineage {
         holder.memory = Memory::default();
         let attempts = self.ledger.attempts();
         Ok((self.ledger.roll_over(), attempts))
+    }
+
+    /// Segments came up to here, in seconds of the recording.
+    pub(super) fn reach(&self, seconds: f64) {
+        let mut holder = self.lock();
+        holder.reached = holder.reached.max(seconds);
+    }
+
+    /// Where the audio of a socket that starts now lies in the recording, in seconds: at its beginning for the first one;
+    /// else after the time that has passed, and after everything that was sent, should that have been faster.
+    pub(super) fn offset(&self, now: Monotonic) -> f64 {
+        let reached = self.lock().reached;
+        if reached > 0.0 { now.since(self.began).as_secs_f64().max(reached) } else { 0.0 }
+    }
+
+    /// Voices that a rollover carried keep what they had spent, and no label gets a number that people decided about; at
+    /// the word of a socket that still holds the lane.
+    pub(super) fn settle_in(&self, generation: Generation, attempts: Vec<(Speaker, u32)>, decided: Vec<Speaker>) {
+        let _holder = self.lock();
+        if self.ledger.generation() == generation {
+            self.ledger.carry(attempts);
+            self.names().reserve(decided);
+        }
     }
 
     /// What a socket that is gone knew in a conversation, for the next socket there.

@@ -40,6 +40,7 @@ impl Stream {
 /// See the module's text.
 #[derive(Debug)]
 pub(super) struct Streams {
+    recording: String,
     socket: String,
     rate: Rate,
     restarts: u64,
@@ -51,19 +52,25 @@ pub(super) struct Streams {
 
 impl Streams {
     /// The first stream of a socket, under the client's name for it or one of its own.
-    pub(super) fn new(socket: &str, scope: Option<String>, audio_offset: f64, rate: Rate) -> Self {
-        let scope = scope.unwrap_or_else(|| format!("{socket}:0"));
-        let known = VecDeque::new();
-        let mut streams = Self { socket: socket.to_owned(), rate, restarts: 0, now: Sample(0), known };
-        streams.begin(Scope::new(&scope), audio_offset);
+    pub(super) fn new((recording, socket): (&str, &str), scope: Option<String>, audio_offset: f64, rate: Rate) -> Self {
+        let (recording, socket) = (recording.to_owned(), socket.to_owned());
+        let mut streams = Self { recording, socket, rate, restarts: 0, now: Sample(0), known: VecDeque::new() };
+        let scope = streams.scope(scope);
+        streams.begin(scope, audio_offset);
         streams
+    }
+
+    /// The scope of a stream under the client's name for it, or one of its own.
+    fn scope(&self, name: Option<String>) -> Scope {
+        let name = name.unwrap_or_else(|| format!("{}:{}", self.socket, self.restarts));
+        Scope::of(&self.recording, &name)
     }
 
     /// A provider stream begins; with the current scope, its clock lies elsewhere from here on. A former scope that is
     /// named again begins anew.
     pub(super) fn restart(&mut self, scope: Option<String>, audio_offset: f64) {
         self.restarts += 1;
-        let scope = Scope::new(&scope.unwrap_or_else(|| format!("{}:{}", self.socket, self.restarts)));
+        let scope = self.scope(scope);
         if scope == *self.current() {
             return self.remap(audio_offset);
         }
@@ -103,7 +110,7 @@ impl Streams {
         match dead {
             Some(dead) => Ok((dead.scope.clone(), dead.translator.window(start, end)?)),
             None => {
-                let scope = named.map_or_else(|| current.scope.clone(), Scope::new);
+                let scope = named.map_or_else(|| current.scope.clone(), |name| Scope::of(&self.recording, name));
                 Ok((scope, current.translator.window_ahead(start, end)?))
             }
         }
@@ -154,7 +161,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     fn streams(audio_offset: f64) -> Streams {
-        Streams::new("socket-1", None, audio_offset, Rate::new(NonZeroU32::new(16).unwrap()))
+        Streams::new(("recording", "socket-1"), None, audio_offset, Rate::new(NonZeroU32::new(16).unwrap()))
     }
 
     fn hear(streams: &mut Streams, seconds: u64) {

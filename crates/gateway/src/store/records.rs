@@ -1,6 +1,6 @@
 //! What goes into a store and what comes out of it, as values. They hold no rule; whoever makes them has checked them.
 
-use matcher_core::{Embedding, Receipt};
+use matcher_core::{Embedding, Origin, Receipt, Status};
 
 /// Somebody who is enrolled, or about to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub enum Filed {
 /// One segment of speech as it is kept for the time after its conversation: whose and when, never what was said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentRecord {
-    /// The client's id.
+    /// The client's id. It names one segment of its provider stream: clients number anew for each.
     pub id: String,
     /// The provider's number.
     pub speaker: u32,
@@ -91,10 +91,8 @@ pub struct VoiceRecord {
     pub label: Option<String>,
     /// The status on the wire.
     pub status: String,
-    /// Who it is.
+    /// Who it is. Their name is never kept here: it may change, and goes with them.
     pub person: Option<String>,
-    /// The name to show.
-    pub name: Option<String>,
     /// Where the name comes from, as on the wire.
     pub origin: String,
     /// Cosine distance to the best print.
@@ -105,6 +103,21 @@ pub struct VoiceRecord {
     pub evidence_seconds: f64,
     /// Attempts spent.
     pub attempts: u32,
+}
+
+impl VoiceRecord {
+    /// What is left of a voice when its person was deleted. How near it was to their print goes as well.
+    #[must_use]
+    pub fn into_nobody(self) -> Self {
+        Self {
+            status: Status::NoMatch.as_str().to_owned(),
+            person: None,
+            origin: Origin::Automatic.as_str().to_owned(),
+            distance: None,
+            runner_up: None,
+            ..self
+        }
+    }
 }
 
 /// News of one recording in one conversation: what is there already is replaced.

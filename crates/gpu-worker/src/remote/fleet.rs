@@ -39,7 +39,7 @@ pub struct EndpointHealth {
 pub(super) enum Duty {
     /// Try it from scratch, with a clip that nobody waits for.
     Probe,
-    /// Look whether it still says that it is ready.
+    /// Look whether it is still there, and says so.
     Check(Arc<Reach>),
     /// It has failed lately: see with a clip that nobody waits for whether it works.
     Doubt(Arc<Reach>),
@@ -130,7 +130,7 @@ impl Fleet {
     // For keepers.
 
     /// Waits until there is something to do for an endpoint. None when the service ends.
-    pub(super) fn wait_for_duty(&self, index: usize, checks: bool) -> Option<Duty> {
+    pub(super) fn wait_for_duty(&self, index: usize) -> Option<Duty> {
         let mut state = self.state();
         loop {
             let now = self.now();
@@ -145,11 +145,8 @@ impl Fleet {
                 && standing.check_at <= now
             {
                 standing.check_at = now.saturating_add(self.check_every);
-                if failures > 0 {
-                    return Some(Duty::Doubt(Arc::clone(reach)));
-                } else if checks {
-                    return Some(Duty::Check(Arc::clone(reach)));
-                }
+                let reach = Arc::clone(reach);
+                return Some(if failures > 0 { Duty::Doubt(reach) } else { Duty::Check(reach) });
             }
             // It is woken when the circuit opens before that.
             let wait = standing.circuit.poll_timeout().unwrap_or(standing.check_at).saturating_sub(now);

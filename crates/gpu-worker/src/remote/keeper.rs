@@ -39,7 +39,7 @@ pub(super) fn start(fleet: &Arc<Fleet>, index: usize, asker: Asker, patience: Pa
 fn keep(fleet: &Fleet, index: usize, asker: Asker, patience: Patience) {
     let Some(address) = fleet.addresses().get(index) else { return };
     let mut keeper = Keeper { address, asker, patience };
-    while let Some(duty) = fleet.wait_for_duty(index, keeper.asker.can_check()) {
+    while let Some(duty) = fleet.wait_for_duty(index) {
         match duty {
             Duty::Probe => fleet.probed(index, calm(|| keeper.probe())),
             Duty::Check(reach) => fleet.checked(index, calm(|| keeper.check(&reach))),
@@ -60,7 +60,12 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
+    /// Whether the server says that it is ready; where the protocol has no words for that, whether anybody listens there.
     fn check(&self, reach: &Reach) -> Result<(), Fault> {
+        if !self.asker.can_check() {
+            let connected = TcpStream::connect_timeout(&reach.place.socket, self.patience.connect);
+            return connected.map(drop).map_err(|_| Fault::Unreachable);
+        }
         self.asker.check(&reach.place, &self.address.path, Instant::now() + self.patience.answer)
     }
 

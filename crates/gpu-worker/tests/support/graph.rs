@@ -61,10 +61,12 @@ impl Graph {
 
     /// The loudest row of rows of `columns` values: a voiceprint that depends on the whole clip.
     pub(crate) fn loudest_row(input: &str, columns: i64) -> Self {
-        Self::new((input, FLOAT, &[-1, -1, columns]), &[-1, columns]).node("ReduceMax", &[input], "embedding", &[
-            ("axes", &[1]),
-            ("keepdims", &[0]),
-        ])
+        Self::new((input, FLOAT, &[-1, -1, columns]), &[-1, columns]).node(
+            "ReduceMax",
+            &[input],
+            "embedding",
+            &[("axes", &[1]), ("keepdims", &[0])],
+        )
     }
 
     /// The loudest of every sixteenth sample.

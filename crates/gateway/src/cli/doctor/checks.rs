@@ -11,6 +11,7 @@ use std::time::Instant;
 use gpu_worker::install::{self, State};
 use gpu_worker::{Clip, runtime};
 
+use super::servers;
 use crate::cli::Context;
 use crate::engine;
 use crate::people::People;
@@ -18,6 +19,9 @@ use crate::store::{SqliteStore, StoreError};
 
 /// File descriptors beside the sockets: database, logs, libraries, metrics.
 const OTHER_FILES: u64 = 64;
+
+/// Where the check of the extraction stands, in the order in which things are needed.
+const EXTRACTION: usize = 3;
 
 /// The outcome of one check.
 pub(super) struct Check {
@@ -43,7 +47,9 @@ impl Check {
 pub(super) fn all(context: &Context) -> Vec<Check> {
     let model = install_state(context, "campplus");
     let python = python(context);
-    vec![
+    let elsewhere = context.config.remote().ok().flatten();
+    let servers = elsewhere.map(|named| Check { what: "servers", found: servers::check(context, &named) });
+    let mut checks = vec![
         Check { what: "home", found: Ok(context.home.path().display().to_string()) },
         Check { what: "runtime", found: library(context) },
         Check { what: "model", found: model },
@@ -53,10 +59,21 @@ pub(super) fn all(context: &Context) -> Vec<Check> {
         Check { what: "listen", found: listen(context) },
         Check { what: "files", found: open_files(context) },
         Check { what: "python", found: python },
-    ]
+    ];
+    // Before the extraction that needs them.
+    checks.splice(EXTRACTION..EXTRACTION, servers);
+    checks
+}
+
+/// Whether other machines compute the voiceprints, so that neither a runtime nor a model's graph is needed here.
+fn is_elsewhere(context: &Context) -> bool {
+    context.config.remote().is_ok_and(|servers| servers.is_some())
 }
 
 fn library(context: &Context) -> Result<String, String> {
+    if is_elsewhere(context) {
+        return Ok("not needed: other machines compute the voiceprints".to_owned());
+    }
     let named = context.config.extraction.runtime.as_deref().map(Path::new);
     let runtime = runtime::open(named, context.home.path()).map_err(|error| error.to_string())?;
     Ok(runtime.library().display().to_string())
@@ -66,7 +83,7 @@ fn library(context: &Context) -> Result<String, String> {
 /// manifest.
 fn install_state(context: &Context, shipped: &str) -> Result<String, String> {
     let manifest = engine::manifest(&context.config, &context.home).map_err(|error| error.to_string())?;
-    if context.config.extraction.model == shipped {
+    if context.config.extraction.model == shipped && !is_elsewhere(context) {
         let checks = install::verify(context.home.path());
         let check = checks.iter().find(|check| check.name == shipped).map(|check| &check.state);
         if let Some(State::Wrong { reason }) = check {

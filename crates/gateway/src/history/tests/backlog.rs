@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{page, segment, voice};
 use crate::history::backlog::{Backlog, Entry, PAGES_MAX, ROWS_MAX};
-use crate::store::{Page, SegmentRecord};
+use crate::store::{Page, SegmentRecord, VoiceRecord};
 
 fn pages(batch: &BTreeMap<String, Entry>, conversation: &str) -> Vec<Page> {
     batch[conversation].pages_to_write().collect()
@@ -126,4 +126,36 @@ fn what_failed_does_not_grow_beyond_the_limits_either() {
     assert_eq!(backlog.take_forgotten(), ROWS_MAX as u64 - 2, "the oldest gives way, not what came meanwhile");
     let batch = backlog.take();
     assert_eq!((pages(&batch, "old")[0].segments.len(), pages(&batch, "new")[0].segments.len()), (0, 9));
+}
+
+#[test]
+fn a_segment_id_that_comes_again_in_another_stream_is_another_segment() {
+    let mut backlog = Backlog::default();
+    let later = SegmentRecord { scope: "stream:1".to_owned(), ..segment("s1", 2, 0.5) };
+    backlog.push("talk", page("phone", &[segment("s1", 1, 0.0)], &[]));
+    backlog.push("talk", page("phone", std::slice::from_ref(&later), &[]));
+    assert_eq!(pages(&backlog.take(), "talk"), [page("phone", &[segment("s1", 1, 0.0), later], &[])]);
+}
+
+#[test]
+fn what_waits_of_a_deleted_persons_voices_is_nobodys_also_when_its_writing_fails_later() {
+    let mut backlog = Backlog::default();
+    let (anna, ben) = (voice(1, "user", Some("anna")), voice(2, "not_user", Some("ben")));
+    let nobody = anna.clone().into_nobody();
+    let both = |first: &VoiceRecord| page("phone", &[segment("s1", 1, 0.0)], &[first.clone(), ben.clone()]);
+    backlog.push("first", both(&anna));
+    let failed = backlog.take();
+    backlog.push("second", both(&anna));
+
+    assert!(backlog.forget_person("anna"), "the first is being written");
+    backlog.land(failed);
+
+    let batch = backlog.take();
+    assert_eq!((pages(&batch, "first"), pages(&batch, "second")), (vec![both(&nobody)], vec![both(&nobody)]));
+    backlog.land(BTreeMap::new());
+    assert!(!backlog.forget_person("anna"), "nothing is being written any more");
+    backlog.push("third", both(&anna));
+    let later = backlog.take();
+    backlog.land(later);
+    assert_eq!(pages(&backlog.take(), "third"), [both(&anna)], "who is enrolled later has what is heard later");
 }

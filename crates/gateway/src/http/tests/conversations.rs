@@ -1,6 +1,10 @@
 //! Goal: what was heard is listed, shown, exported, corrected and deleted after the end, always as it is known by now.
 //! Method: the real handlers, writer and store; a conversation's pages are pushed as its scheduler would.
 
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+
 use super::*;
 use crate::live::ConversationKey;
 use crate::store::{Page, SegmentRecord, VoiceRecord};
@@ -19,7 +23,6 @@ fn voice(speaker: u32, scope: &str, status: &str, person: Option<&str>) -> Voice
         label: None,
         status: status.into(),
         person: person.map(str::to_owned),
-        name: person.map(str::to_owned),
         origin: "automatic".into(),
         distance: Some(0.25),
         runner_up: None,
@@ -210,21 +213,86 @@ async fn a_late_correction_with_a_segment_that_is_unknown_or_anothers_is_refused
 }
 
 #[actix_web::test]
-async fn a_late_correction_without_a_scope_means_the_newest_voice_of_its_number() {
+async fn a_late_correction_of_a_number_that_is_several_voices_must_name_the_stream() {
     let fixture = stage().await;
     let app = app!(fixture);
     let edit = |speaker: u32| json!({"type": "label", "speaker": speaker, "person_id": "ben"});
-    assert_eq!(ask!(app, POST LABELS, json edit(2)).status, 200);
-    assert_eq!(ask!(app, GET LABELS).json()["voices"][0]["scope"], "a:1");
     let older = json!({"type": "label", "speaker": 2, "person_id": "ben", "segment_ids": ["s2"]});
-    assert_eq!(ask!(app, POST LABELS, json older.clone()).code(), "other_voice");
+    for unclear in [edit(2), older.clone()] {
+        let refused = ask!(app, POST LABELS, json unclear);
+        assert_eq!((refused.status, refused.code().as_str()), (422, "ambiguous_speaker"));
+        assert_eq!(refused.json()["field"], "scope");
+    }
+    assert_eq!(ask!(app, GET LABELS).json()["generation"], 0);
     let mut scoped = older;
     scoped["scope"] = json!("a:0");
-    assert_eq!(ask!(app, POST LABELS, json scoped).json(), json!({"receipt_generation": 2}));
+    assert_eq!(ask!(app, POST LABELS, json scoped).json(), json!({"receipt_generation": 1}));
+    assert_eq!(ask!(app, POST LABELS, json edit(1)).json(), json!({"receipt_generation": 2}), "it is one voice");
     let unheard = ask!(app, POST LABELS, json edit(5));
     assert_eq!((unheard.code().as_str(), &unheard.json()["field"]), ("unheard", &json!("speaker")));
     let nowhere = ask!(app, POST "/v1/conversations/never/labels", json edit(2));
     assert_eq!((nowhere.status, nowhere.code().as_str()), (404, "no_such_conversation"));
+}
+
+/// Its time is the latest, and says nothing: another recording has another clock.
+#[actix_web::test]
+async fn a_late_correction_of_a_number_of_two_recordings_must_name_the_recording() {
+    let fixture = stage().await;
+    let app = app!(fixture);
+    let tablet = Page { recording: "tablet".into(), segments: vec![segment("s1", 1, "a:0", 60.0)], voices: Vec::new() };
+    fixture.service.history.push("talk", tablet);
+    let mut edit = json!({"type": "label", "speaker": 1, "person_id": "ben", "segment_ids": ["s1"]});
+    for scope in [Value::Null, json!("a:0")] {
+        edit["scope"] = scope;
+        assert_eq!(ask!(app, POST LABELS, json edit.clone()).code(), "ambiguous_speaker");
+    }
+    edit["recording_id"] = json!("my phone");
+    assert_eq!(ask!(app, POST LABELS, json edit).json(), json!({"receipt_generation": 1}));
+    let told = truths(&ask!(app, GET EXPORT).json());
+    let of_s1: Vec<_> = told.iter().filter(|told| told[0] == "s1").map(|told| &told[1]).collect();
+    assert_eq!(of_s1, [&json!("ben"), &Value::Null]);
+}
+
+#[actix_web::test]
+async fn a_deletion_goes_on_when_its_client_hangs_up() {
+    let fixture = stage().await;
+    let app = app!(fixture);
+    let label = json!({"type": "label", "speaker": 1, "person_id": "ben"});
+    assert_eq!(ask!(app, POST LABELS, json label).status, 200);
+    let corrections = &fixture.service.corrections;
+    let known = corrections.hear("talk", 1, Vec::new()).await.expect("the store can be read");
+    assert!(corrections.is_current(&known));
+
+    let request = TestRequest::delete().uri("/v1/conversations/talk").to_request();
+    let answer = app.call(request).now_or_never();
+    assert!(answer.is_none(), "nobody waited for the answer");
+
+    for _ in 0..1000 {
+        if !corrections.is_current(&known) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!corrections.is_current(&known), "schedulers that read the receipt read again");
+    assert_eq!(ask!(app, GET "/v1/conversations/talk").code(), "no_such_conversation");
+}
+
+#[actix_web::test]
+async fn whoever_is_enrolled_under_a_deleted_id_inherits_no_voice_also_none_that_waited_for_the_disk() {
+    let fixture = stage().await;
+    let app = app!(fixture);
+    fixture.service.history.wait_for_disk().await;
+    let late = Page { voices: vec![voice(3, "a:1", "user", Some("anna"))], ..talk() };
+    fixture.service.history.push("talk", late);
+    assert_eq!(ask!(app, DELETE "/v1/people/anna").status, 204);
+    assert_eq!(ask!(app, POST "/v1/people", json json!({"id": "anna", "owner": true})).status, 201);
+    let shown = ask!(app, GET "/v1/conversations/talk").json();
+    let voices = shown["lanes"][0]["voices"].as_array().expect("an ended conversation has voices");
+    let told: Vec<_> =
+        voices.iter().map(|voice| (&voice["speaker"], &voice["status"], voice.get("person_id"))).collect();
+    let nobody = |speaker| (speaker, &voices[0]["status"], None);
+    assert_eq!(voices[0]["status"], "no_match");
+    assert_eq!([told[0], told[3]], [nobody(&json!(1)), nobody(&json!(3))]);
 }
 
 #[actix_web::test]
@@ -241,5 +309,5 @@ async fn a_conversation_is_deleted_with_its_corrections_once_it_has_ended() {
     assert_eq!(ask!(app, GET "/v1/conversations/talk").code(), "no_such_conversation");
     assert_eq!(ask!(app, GET EXPORT).code(), "no_such_conversation");
     assert_eq!(ask!(app, POST LABELS, json edit).code(), "no_such_conversation");
-    assert_eq!(ask!(app, GET LABELS).json()["generation"], 0);
+    assert_eq!(ask!(app, GET LABELS).json(), json!({"generation": 2, "voices": [], "segments": []}));
 }

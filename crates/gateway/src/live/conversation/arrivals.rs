@@ -10,8 +10,7 @@ use std::sync::Arc;
 use actix::prelude::*;
 use matcher_core::{Carry, Donor, Generation, HandOver, JoinRefused, LaneId, Memory, Scope, Speaker};
 
-use super::inventory::Inventory;
-use super::{Conversation, HEARINGS, LaneLink};
+use super::{Conversation, HEARING_MAX, HEARINGS, LaneLink};
 use crate::live::continuity::Opened;
 use crate::live::conversation::Exits;
 use crate::live::corrections::{NotCorrected, Word};
@@ -30,6 +29,8 @@ pub(in crate::live) struct Join {
     pub(in crate::live) exits: Exits,
     pub(in crate::live) opened: Opened,
     pub(in crate::live) departure: Option<Departure>,
+    /// Where the socket's audio begins in the recording, seconds.
+    pub(in crate::live) offset: f64,
     pub(in crate::live) join: matcher_core::Join,
 }
 
@@ -82,11 +83,14 @@ impl Handler<Join> for Conversation {
     type Result = ResponseActFuture<Self, Result<Joined, JoinRefused>>;
 
     fn handle(&mut self, message: Join, ctx: &mut Self::Context) -> Self::Result {
-        let Join { lane, recording, socket, lineage, people, exits, opened, departure, mut join } = message;
+        let Join { lane, recording, socket, lineage, people, exits, opened, departure, offset, mut join } = message;
         let generation = join.generation;
         if self.scheduler.generation(lane).is_some_and(|older| older < generation) {
             // A predecessor's join came late: the newer generation speaks for the lane.
             self.depart(lane, Left::Gone, ctx);
+        }
+        if let Err(refused) = self.scheduler.admits(lane) {
+            return Box::pin(actix::fut::ready(Err(refused)));
         }
         join.gallery = self.service.gallery(people.as_deref());
         join.device = self.service.capsules.device(&opened, &join.gallery);
@@ -105,9 +109,10 @@ impl Handler<Join> for Conversation {
             exits,
             holder: opened.holder,
             received: BTreeMap::new(),
-            segments: Inventory::default(),
             evicted: 0,
             hertz,
+            offset,
+            reached: offset,
         };
         self.lanes.insert(lane, link);
         self.settle_down(ctx);
@@ -132,6 +137,7 @@ impl Conversation {
             }
             service.corrections.hear(&here, known, donors).await
         };
+        let hearing = async { tokio::time::timeout(HEARING_MAX, hearing).await.unwrap_or(Err(NotCorrected::Late)) };
         Box::pin(hearing.into_actor(self).then(move |word, this, ctx| {
             let is_old = word.as_ref().is_ok_and(|word| !this.service.corrections.is_current(word));
             match hearings.checked_sub(1).filter(|_| is_old) {

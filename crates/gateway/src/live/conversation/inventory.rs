@@ -1,42 +1,77 @@
 //! Which voice each recent segment belongs to, so that a correction of segments can be checked.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use matcher_core::receipt::VoiceName;
-use matcher_core::{Scope, SegmentId, Speaker};
+use matcher_core::{LaneId, Scope, SegmentId, Speaker};
 
-/// Segments of a lane that are remembered: half an hour of lively talk, in about 64 KiB. A correction that names an older
+/// Segments of a lane that are remembered: half an hour of lively talk, in about 80 KiB. A correction that names an older
 /// one is refused; one of the whole voice still reaches it.
 const SEGMENTS_MAX: usize = 2048;
+
+/// Lanes whose segments are remembered, also after they left: twice as many as can be here. What was said in one that is
+/// forgotten can be corrected when the conversation has ended.
+const LANES_MAX: usize = 16;
 
 /// See the module's text. Ids are kept as keyed hashes: a client cannot make two of its ids collide.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
     hasher: RandomState,
-    segments: VecDeque<(u64, VoiceName)>,
+    lanes: BTreeMap<LaneId, VecDeque<Noted>>,
+    noted: u64,
+}
+
+#[derive(Debug)]
+struct Noted {
+    id: u64,
+    voice: VoiceName,
+    /// Rises with every segment, over all lanes.
+    at: u64,
 }
 
 impl Inventory {
-    pub(super) fn note(&mut self, segment: &SegmentId, voice: VoiceName) {
-        let id = self.hasher.hash_one(segment);
-        if self.segments.back().is_some_and(|(newest, _)| *newest == id) {
+    pub(super) fn note(&mut self, lane: LaneId, segment: &SegmentId, voice: VoiceName) {
+        let (id, at) = (self.hasher.hash_one(segment), self.noted);
+        self.noted += 1;
+        let segments = self.lanes.entry(lane).or_default();
+        if segments.back().is_some_and(|newest| newest.id == id && newest.voice == voice) {
             return;
         }
-        if self.segments.len() >= SEGMENTS_MAX {
-            self.segments.pop_front();
+        if segments.len() >= SEGMENTS_MAX {
+            segments.pop_front();
         }
-        self.segments.push_back((id, voice));
+        segments.push_back(Noted { id, voice, at });
+        if self.lanes.len() > LANES_MAX {
+            self.forget_quietest();
+        }
     }
 
-    /// The newest voice with this number, in this provider stream or in whatever one it was heard last.
-    pub(super) fn newest(&self, speaker: Speaker, scope: Option<&Scope>) -> Option<&VoiceName> {
-        let matches = |voice: &&VoiceName| voice.speaker == speaker && scope.is_none_or(|scope| *scope == voice.scope);
-        self.segments.iter().rev().map(|(_, voice)| voice).find(matches)
+    fn forget_quietest(&mut self) {
+        let newest = |segments: &VecDeque<Noted>| segments.back().map(|noted| noted.at);
+        let quietest = self.lanes.iter().min_by_key(|(_, segments)| newest(segments)).map(|(lane, _)| *lane);
+        quietest.and_then(|lane| self.lanes.remove(&lane));
     }
 
+    /// The voice with this number that was heard last, of one lane or of any, in a provider stream of this name (and of this
+    /// recording, if the stream says one) or in any.
+    pub(super) fn newest(&self, lane: Option<LaneId>, speaker: Speaker, stream: Option<&Scope>) -> Option<&VoiceName> {
+        let is_asked =
+            |voice: &VoiceName| voice.speaker == speaker && stream.is_none_or(|stream| is_stream(stream, &voice.scope));
+        let lanes = self.lanes.iter().filter(|(id, _)| lane.is_none_or(|lane| lane == **id));
+        let newest = lanes.filter_map(|(_, segments)| segments.iter().rev().find(|noted| is_asked(&noted.voice)));
+        newest.max_by_key(|noted| noted.at).map(|noted| &noted.voice)
+    }
+
+    /// Whether a segment of the voice's recording is the voice's.
     pub(super) fn is_of(&self, segment: &SegmentId, voice: &VoiceName) -> bool {
         let id = self.hasher.hash_one(segment);
-        self.segments.iter().rev().find(|(held, _)| *held == id).is_some_and(|(_, held)| held == voice)
+        let of_recording = |noted: &&Noted| noted.id == id && noted.voice.scope.recording() == voice.scope.recording();
+        let noted = self.lanes.values().filter_map(|segments| segments.iter().rev().find(of_recording));
+        noted.max_by_key(|noted| noted.at).is_some_and(|noted| noted.voice == *voice)
     }
+}
+
+fn is_stream(asked: &Scope, scope: &Scope) -> bool {
+    asked.as_str() == scope.as_str() && (asked.recording().is_empty() || asked.recording() == scope.recording())
 }

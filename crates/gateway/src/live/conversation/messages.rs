@@ -90,9 +90,14 @@ pub(crate) struct Correct {
 pub(crate) enum Whose {
     /// This lane's, in the stream where it was heard last; in this one when it was not heard yet.
     Lane(LaneId, Scope),
-    /// Any lane's, in this stream or, without one, where it was heard last.
+    /// Any lane's, in a stream of this name or, without one, where it was heard last.
     Any(Option<Scope>),
 }
+
+/// Somebody decided something in the store: it is read. Answered when it holds, or cannot be read.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub(crate) struct ReadAgain;
 
 /// What is known of a voice.
 #[derive(Message)]
@@ -133,7 +138,7 @@ impl Handler<Offers> for Conversation {
                         news.insert(offer.speaker);
                     }
                     let voice = VoiceName { speaker: offer.speaker, scope: offer.scope.clone() };
-                    link.segments.note(&offer.segment, voice);
+                    self.segments.note(lane, &offer.segment, voice);
                 }
             }
         }
@@ -186,21 +191,29 @@ impl Handler<Finish> for Conversation {
 impl Conversation {
     /// The voice that a correction means; its segments must all be of it.
     fn voice_of(&self, speaker: Speaker, whose: Whose, subject: &Subject) -> Result<VoiceName, NotCorrected> {
-        let (only, scope, fallback) = match whose {
+        let (lane, stream, unheard) = match whose {
             Whose::Lane(lane, scope) => (Some(lane), None, Some(scope)),
-            Whose::Any(scope) => (None, scope.clone(), scope),
-        };
-        let links = || self.lanes.iter().filter(|(lane, _)| only.is_none_or(|only| only == **lane));
-        let newest = links().find_map(|(_, link)| link.segments.newest(speaker, scope.as_ref()));
-        let heard = newest.cloned().or(fallback.map(|scope| VoiceName { speaker, scope }));
-        let voice = heard.ok_or(NotCorrected::Unheard(speaker.0))?;
-        if let Subject::Segments(ids, _) = subject {
-            let is_known = |id| links().any(|(_, link)| link.segments.is_of(id, &voice));
-            if let Some(stranger) = ids.iter().find(|id| !is_known(id)) {
-                return Err(NotCorrected::NotOfThisVoice(stranger.to_string()));
+            Whose::Any(stream) => {
+                let unheard = stream.as_ref().and_then(|stream| self.only_stream(stream));
+                (None, stream, unheard)
             }
+        };
+        let heard = self.segments.newest(lane, speaker, stream.as_ref()).cloned();
+        let voice = heard.or(unheard.map(|scope| VoiceName { speaker, scope }));
+        let voice = voice.ok_or(NotCorrected::Unheard(speaker.0))?;
+        if let Subject::Segments(ids, _) = subject
+            && let Some(stranger) = ids.iter().find(|id| !self.segments.is_of(id, &voice))
+        {
+            return Err(NotCorrected::NotOfThisVoice(stranger.to_string()));
         }
         Ok(voice)
+    }
+
+    /// A stream of this name, when there is only one recording that it can be of.
+    fn only_stream(&self, stream: &Scope) -> Option<Scope> {
+        let mut lanes = self.lanes.values();
+        let link = lanes.next()?;
+        lanes.next().is_none().then(|| Scope::of(&link.recording, stream.as_str()))
     }
 }
 
@@ -221,6 +234,18 @@ impl Handler<Correct> for Conversation {
             let generation = receipt.generation();
             this.step(ctx, |core, _, out| core.handle_receipt(receipt, out));
             Ok(generation)
+        })))
+    }
+}
+
+impl Handler<ReadAgain> for Conversation {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, _: ReadAgain, _: &mut Self::Context) -> Self::Result {
+        let hearing = self.hear(Vec::new()).into_actor(self);
+        AtomicResponse::new(Box::pin(hearing.map(|word, this, ctx| match word {
+            Ok(word) => this.step(ctx, |core, _, out| drop(word.newer_to(core, out))),
+            Err(error) => tracing::warn!(%error, "a correction cannot be read; it is read again before each verdict"),
         })))
     }
 }

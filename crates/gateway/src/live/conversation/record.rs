@@ -42,7 +42,7 @@ impl Conversation {
 
 impl LaneLink {
     /// The segments of one message. Parts of a segment around lost audio are one again.
-    pub(super) fn page_of(&self, offers: &[Offer]) -> Page {
+    pub(super) fn page_of(&mut self, offers: &[Offer]) -> Page {
         let mut segments: BTreeMap<(&str, Speaker), (Span, &Offer)> = BTreeMap::new();
         for offer in offers {
             let key = (offer.segment.as_str(), offer.speaker);
@@ -50,7 +50,8 @@ impl LaneLink {
             whole.0 = Span::new(whole.0.start().min(offer.window.start()), whole.0.end().max(offer.window.end()))
                 .unwrap_or(offer.window);
         }
-        let seconds = |at: matcher_core::Sample| at.0 as f64 / self.hertz;
+        let (hertz, offset) = (self.hertz, self.offset);
+        let seconds = |at: matcher_core::Sample| offset + at.0 as f64 / hertz;
         let segments = segments.into_values().map(|(window, offer)| SegmentRecord {
             id: offer.segment.to_string(),
             speaker: offer.speaker.0,
@@ -58,7 +59,9 @@ impl LaneLink {
             start: seconds(window.start()),
             end: seconds(window.end()),
         });
-        Page { recording: self.recording.clone(), segments: segments.collect(), voices: Vec::new() }
+        let segments: Vec<SegmentRecord> = segments.collect();
+        self.reached = segments.iter().map(|segment| segment.end).fold(self.reached, f64::max);
+        Page { recording: self.recording.clone(), segments, voices: Vec::new() }
     }
 
     fn record(&self, voice: &Explanation) -> VoiceRecord {
@@ -70,7 +73,6 @@ impl LaneLink {
             label: self.lineage.names().label(state.speaker).map(str::to_owned),
             status: state.status.as_str().to_owned(),
             person: identity.map(|identity| identity.person.to_string()),
-            name: identity.map(|identity| identity.name.to_string()),
             origin: identity.map_or(Origin::Automatic, |identity| identity.origin).as_str().to_owned(),
             distance: state.distance,
             runner_up: state.runner_up,

@@ -80,6 +80,7 @@ impl Socket {
             generation: taken.generation,
             rate: matcher_core::Rate::new(start.audio.sample_rate),
             holder: None,
+            offset: 0.0,
         };
         let joining = begin(self.service.clone(), ctx.address(), entry, (start.device.clone(), taken.conversation));
         ctx.wait(joining.into_actor(self).map(move |joined, this, _| match joined {
@@ -320,6 +321,7 @@ struct Entry {
     generation: Generation,
     rate: matcher_core::Rate,
     holder: Option<Arc<Holder>>,
+    offset: f64,
 }
 
 impl Entry {
@@ -333,6 +335,7 @@ impl Entry {
             generation: live.generation(),
             rate: live.rate(),
             holder: live.holder.clone(),
+            offset: live.offset,
         }
     }
 }
@@ -348,7 +351,7 @@ struct Arrival {
 async fn begin(
     service: Arc<Service>,
     socket: Addr<Socket>,
-    entry: Entry,
+    mut entry: Entry,
     (device, from): (Option<String>, Option<ConversationKey>),
 ) -> Result<Place, Refused> {
     let before = Generation(entry.generation.0 - 1);
@@ -356,6 +359,8 @@ async fn begin(
         Some(from) => leave(&service, &from, (entry.lineage.lane, before), Left::Gone).await.held,
         None => Vec::new(),
     };
+    // By now the predecessor has said how far it came.
+    entry.offset = entry.lineage.offset(service.clock.now());
     let token = service.ids.next("device-");
     let opened = service.capsules.open(&entry.key.account, device.as_deref(), token).await;
     enter(service, socket, entry, Arrival { held, departure: None, opened }).await
@@ -403,6 +408,7 @@ async fn enter(service: Arc<Service>, socket: Addr<Socket>, entry: Entry, arriva
             exits: entry.exits,
             opened: opened.clone(),
             departure: departure.clone(),
+            offset: entry.offset,
             join: matcher_core::Join {
                 attempts: entry.lineage.ledger.attempts(),
                 held: held.clone(),
@@ -417,9 +423,8 @@ async fn enter(service: Arc<Service>, socket: Addr<Socket>, entry: Entry, arriva
     match answer {
         Some(Ok((conversation, joined))) => {
             // Before anything can be reserved: the socket hears nothing until this is done.
-            entry.lineage.ledger.carry(joined.attempts);
-            entry.lineage.names().reserve(joined.decided);
-            Ok(Place { key: entry.key, conversation, generation: entry.generation, holder })
+            entry.lineage.settle_in(entry.generation, joined.attempts, joined.decided);
+            Ok(Place { key: entry.key, conversation, generation: entry.generation, holder, offset: entry.offset })
         }
         Some(Err(refused @ (JoinRefused::LanesMax | JoinRefused::AlreadyJoined))) => Err(Refused {
             code: "conversation_full",
@@ -461,7 +466,7 @@ fn not_corrected(not: &NotCorrected) -> Refused {
         NotCorrected::NotOfThisVoice(_) => Refused::field("segment_ids", not.to_string()),
         NotCorrected::Unheard(_) => Refused::field("speaker", not.to_string()),
         NotCorrected::Full(_) => Refused::whole("capacity", Refusal::Capacity, not.to_string()),
-        NotCorrected::Store(_) | NotCorrected::Overtaken | NotCorrected::Ended => {
+        NotCorrected::Store(_) | NotCorrected::Overtaken | NotCorrected::Late | NotCorrected::Ended => {
             Refused::whole("not_written", Refusal::Unsupported, not.to_string())
         }
     }

@@ -42,6 +42,8 @@ pub(super) struct Live {
     pub(super) people: Option<Arc<BTreeSet<String>>>,
     exits: Exits,
     pub(super) holder: Option<Arc<Holder>>,
+    /// Where this socket's audio begins in the recording, seconds.
+    pub(super) offset: f64,
     intake: Intake,
     pub(super) ring: Ring,
     recent: VecDeque<Offer>,
@@ -54,6 +56,7 @@ impl Live {
     pub(super) fn new(service: Arc<Service>, socket: &str, start: Start, lineage: Arc<Lineage>, place: Place) -> Self {
         let rate = Rate::new(start.audio.sample_rate);
         let capacity = rate.samples_in(service.settings.sockets.ring);
+        let streams = Streams::new((&start.recording, socket), start.scope, start.audio_offset, rate);
         Self {
             socket: socket.to_owned(),
             account: place.key.account.clone(),
@@ -62,11 +65,12 @@ impl Live {
             key: place.key,
             conversation: place.conversation,
             generation: place.generation,
-            streams: Streams::new(socket, start.scope, start.audio_offset, rate),
+            streams,
             sample_rate: start.audio.sample_rate,
             people: start.people,
             exits: if start.verbose { Exits::Told } else { Exits::Counted },
             holder: place.holder,
+            offset: place.offset,
             intake: Intake::new(start.audio.encoding, start.audio.channels),
             ring: Ring::new(rate, capacity),
             recent: VecDeque::new(),
@@ -332,6 +336,8 @@ pub(super) struct Place {
     pub(super) generation: Generation,
     /// The right to keep the owner for the device's next socket.
     pub(super) holder: Option<Arc<Holder>>,
+    /// Where the socket's audio begins in the recording, seconds.
+    pub(super) offset: f64,
 }
 
 impl Drop for Live {

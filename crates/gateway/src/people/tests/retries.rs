@@ -51,6 +51,7 @@ impl Failing {
     }
 }
 
+// B11.135
 #[tokio::test(start_paused = true)]
 async fn a_store_that_always_fails_is_read_eight_times_and_no_more() {
     let failing = failing().await;

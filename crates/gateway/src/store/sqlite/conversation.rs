@@ -9,6 +9,7 @@
 
 use rusqlite::{Connection, Row, Transaction, params};
 
+use super::receipt;
 use crate::store::{ConversationRecord, LOCAL_ACCOUNT, StoreError};
 
 /// A clock that goes back takes no news away, so the newest time stays.
@@ -51,11 +52,11 @@ fn record(row: &Row<'_>) -> Result<ConversationRecord, rusqlite::Error> {
     Ok(ConversationRecord { id: row.get(0)?, started_ms: row.get(1)?, updated_ms: row.get(2)? })
 }
 
-/// Whether there was anything. A conversation of which only a receipt is kept is marked as deleted too, for the receipt may
+/// Whether there was anything. The generation of its receipt stays. A conversation of which only a receipt is kept is marked as deleted too, for the receipt may
 /// be somebody's authority.
 pub(super) fn delete(transaction: &Transaction<'_>, id: &str, now_ms: i64) -> Result<bool, StoreError> {
     let key = [LOCAL_ACCOUNT, id];
-    let receipts = transaction.execute("DELETE FROM receipts WHERE account = ?1 AND conversation = ?2", key)?;
+    let receipts = receipt::empty(transaction, id, now_ms)?;
     transaction.execute("DELETE FROM segments WHERE account = ?1 AND conversation = ?2", key)?;
     transaction.execute("DELETE FROM voices WHERE account = ?1 AND conversation = ?2", key)?;
     let marked = transaction.execute(
@@ -63,18 +64,19 @@ pub(super) fn delete(transaction: &Transaction<'_>, id: &str, now_ms: i64) -> Re
          WHERE account = ?1 AND id = ?2 AND deleted_ms IS NULL",
         params![LOCAL_ACCOUNT, id, now_ms],
     )?;
-    if receipts > 0 && marked == 0 {
+    if receipts && marked == 0 {
         transaction.execute(
             "INSERT INTO conversations (account, id, started_ms, updated_ms, deleted_ms) VALUES (?1, ?2, ?3, ?3, ?3)
              ON CONFLICT (account, id) DO UPDATE SET deleted_ms = excluded.deleted_ms",
             params![LOCAL_ACCOUNT, id, now_ms],
         )?;
     }
-    Ok(receipts + marked > 0)
+    Ok(receipts || marked > 0)
 }
 
-/// Forgets what had no news since `before_ms`, and says how many conversations that were. A correction is news. Segments
-/// and voices go with their conversation, by the foreign key.
+/// Forgets what had no news since `before_ms`, and says how many conversations that were. A correction is news of its
+/// conversation, and what is news of a conversation keeps its receipt. Segments and voices go with their conversation, by
+/// the foreign key.
 pub(super) fn forget(transaction: &Transaction<'_>, before_ms: i64) -> Result<u64, StoreError> {
     let limits = params![LOCAL_ACCOUNT, before_ms];
     transaction.execute("DELETE FROM conversations WHERE account = ?1 AND deleted_ms < ?2", limits)?;

@@ -4,7 +4,7 @@
 //!   take(token)            the device is token's, revision 0; whatever body was there is handed out, once
 //!   keep(token, revision)  only the device's token, only with a higher revision; without a body it withdraws
 //! ```
-//! A withdrawal leaves its revision behind, so that a write from before it that arrives late is refused.
+//! A device without a row is nobody's. A withdrawal leaves its revision behind, so that a write from before it that arrives late is refused.
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -59,9 +59,10 @@ pub(super) fn keep(
     Ok(if written > 0 { CapsuleWrite::Written } else { CapsuleWrite::Superseded })
 }
 
-/// Removes every capsule and leaves the tokens, so that no older socket can write again.
-pub(super) fn empty(transaction: &Transaction<'_>) -> Result<(), StoreError> {
-    transaction.execute("UPDATE devices SET body = NULL WHERE account = ?1 AND body IS NOT NULL", [LOCAL_ACCOUNT])?;
+/// Removes every capsule and takes every device from its socket, so that a write that is under way is refused. Whoever
+/// talks now writes no capsule until their next socket opens.
+pub(super) fn take_all(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    transaction.execute("DELETE FROM devices WHERE account = ?1", [LOCAL_ACCOUNT])?;
     Ok(())
 }
 

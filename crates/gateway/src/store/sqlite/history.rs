@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
+use super::mention;
 use crate::store::{ConversationRecord, History, LOCAL_ACCOUNT, Page, SegmentRecord, StoreError, VoiceRecord};
 
 /// Segments of one conversation: one a second for more than a day, some ten megabytes. Further ones are left out and
@@ -16,22 +17,22 @@ const SEGMENTS_MAX: i64 = 100_000;
 const VOICES_MAX: i64 = 8192;
 
 const UPDATE_SEGMENT: &str = "
-    UPDATE segments SET scope = ?5, speaker = ?6, start_s = min(start_s, ?7), end_s = max(end_s, ?8)
-    WHERE account = ?1 AND conversation = ?2 AND recording = ?3 AND id = ?4";
+    UPDATE segments SET speaker = ?6, start_s = min(start_s, ?7), end_s = max(end_s, ?8)
+    WHERE account = ?1 AND conversation = ?2 AND recording = ?3 AND scope = ?4 AND id = ?5";
 
 const INSERT_SEGMENT: &str = "
-    INSERT INTO segments (account, conversation, recording, id, scope, speaker, start_s, end_s)
+    INSERT INTO segments (account, conversation, recording, scope, id, speaker, start_s, end_s)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 const UPDATE_VOICE: &str = "
-    UPDATE voices SET label = ?6, status = ?7, person = ?8, name = ?9, origin = ?10, distance = ?11, runner_up = ?12,
-        evidence_seconds = ?13, attempts = ?14
+    UPDATE voices SET label = ?6, status = ?7, person = ?8, origin = ?9, distance = ?10, runner_up = ?11,
+        evidence_seconds = ?12, attempts = ?13
     WHERE account = ?1 AND conversation = ?2 AND recording = ?3 AND scope = ?4 AND speaker = ?5";
 
 const INSERT_VOICE: &str = "
-    INSERT INTO voices (account, conversation, recording, scope, speaker, label, status, person, name, origin, distance,
+    INSERT INTO voices (account, conversation, recording, scope, speaker, label, status, person, origin, distance,
         runner_up, evidence_seconds, attempts)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 /// How many rows a conversation holds, and how much news it had no room for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,8 +62,9 @@ pub(super) fn write(transaction: &Transaction<'_>, conversation: &str, page: &Pa
         }
     }
     for voice in &page.voices {
-        if !place.put_voice(UPDATE_VOICE, voice)? {
-            match after.voices < VOICES_MAX && place.put_voice(INSERT_VOICE, voice)? {
+        let (voice, person) = mention::of(transaction, voice)?;
+        if !place.put_voice(UPDATE_VOICE, (&voice, person))? {
+            match after.voices < VOICES_MAX && place.put_voice(INSERT_VOICE, (&voice, person))? {
                 true => after.voices += 1,
                 false => after.left_out += 1,
             }
@@ -78,8 +80,8 @@ impl Place<'_> {
             LOCAL_ACCOUNT,
             self.conversation,
             self.recording,
-            segment.id,
             segment.scope,
+            segment.id,
             segment.speaker,
             segment.start,
             segment.end,
@@ -88,7 +90,7 @@ impl Place<'_> {
     }
 
     /// Whether a row took it.
-    fn put_voice(&self, statement: &str, voice: &VoiceRecord) -> Result<bool, StoreError> {
+    fn put_voice(&self, statement: &str, (voice, person): (&VoiceRecord, Option<i64>)) -> Result<bool, StoreError> {
         let rows = self.transaction.prepare_cached(statement)?.execute(params![
             LOCAL_ACCOUNT,
             self.conversation,
@@ -97,8 +99,7 @@ impl Place<'_> {
             voice.speaker,
             voice.label,
             voice.status,
-            voice.person,
-            voice.name,
+            person,
             voice.origin,
             voice.distance,
             voice.runner_up,
@@ -152,9 +153,10 @@ fn pages(connection: &Connection, conversation: &str) -> Result<Vec<Page>, Store
         pages.entry(recording).or_default().segments.push(segment);
     }
     let mut query = connection.prepare_cached(
-        "SELECT recording, scope, speaker, label, status, person, name, origin, distance, runner_up, evidence_seconds,
-             attempts
-         FROM voices WHERE account = ?1 AND conversation = ?2 ORDER BY scope, speaker",
+        "SELECT recording, scope, speaker, label, status, voices.person, mentions.person, origin, distance, runner_up,
+             evidence_seconds, attempts
+         FROM voices LEFT JOIN mentions ON mentions.number = voices.person
+         WHERE voices.account = ?1 AND conversation = ?2 ORDER BY scope, speaker",
     )?;
     for row in query.query_map([LOCAL_ACCOUNT, conversation], voice)? {
         let (recording, voice) = row?;
@@ -169,18 +171,19 @@ fn segment(row: &Row<'_>) -> Result<(String, SegmentRecord), rusqlite::Error> {
 }
 
 fn voice(row: &Row<'_>) -> Result<(String, VoiceRecord), rusqlite::Error> {
+    let (number, person): (Option<i64>, Option<String>) = (row.get(5)?, row.get(6)?);
+    let was_deleted = number.is_some() && person.is_none();
     let voice = VoiceRecord {
         scope: row.get(1)?,
         speaker: row.get(2)?,
         label: row.get(3)?,
         status: row.get(4)?,
-        person: row.get(5)?,
-        name: row.get(6)?,
+        person,
         origin: row.get(7)?,
         distance: row.get(8)?,
         runner_up: row.get(9)?,
         evidence_seconds: row.get(10)?,
         attempts: row.get(11)?,
     };
-    Ok((row.get(0)?, voice))
+    Ok((row.get(0)?, if was_deleted { voice.into_nobody() } else { voice }))
 }

@@ -72,3 +72,17 @@ pub(super) fn write(transaction: &Transaction<'_>, conversation: &str, receipt: 
     )?;
     Ok(())
 }
+
+/// The conversation is deleted: nothing of its receipt stays but the count of its edits, which goes on. Whoever still has
+/// it in memory reads a higher generation, and takes no later edit for one that it knows. Says whether there was one that
+/// no deletion had emptied before.
+pub(super) fn empty(transaction: &Transaction<'_>, conversation: &str, now_ms: i64) -> Result<bool, StoreError> {
+    let nothing = body::text(&Receipt::default());
+    let emptied = transaction.execute(
+        "UPDATE receipts SET generation = generation + 1, body = ?3, updated_ms = ?4
+         WHERE account = ?1 AND conversation = ?2 AND (body <> ?3 OR NOT EXISTS (
+             SELECT 1 FROM conversations WHERE account = ?1 AND id = ?2 AND deleted_ms IS NOT NULL))",
+        params![LOCAL_ACCOUNT, conversation, nothing, now_ms],
+    )?;
+    Ok(emptied > 0)
+}

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 
 use crate::store::StoreError;
 
@@ -55,9 +55,13 @@ const RECEIPTS: &str = "
     ) STRICT;
 ";
 
-/// Nothing that was said, no audio, and no vector but in a sealed body. A deleted conversation keeps its row, and nothing
-/// else, until it would have been forgotten. `segments` and `voices` count rows, because counting them at each page reads
-/// them all.
+/// Nothing that was said, no audio, and no vector but in a sealed body. A deleted conversation keeps its row and the
+/// generation of its receipt, and nothing else, until it would have been forgotten. `segments` and `voices` count rows,
+/// because counting them at each page reads them all.
+///
+/// A voice says who it is with a number of `mentions`, which goes with its person and is never given again. So whoever is
+/// deleted is gone from every voice at once, and who is enrolled under the same id later inherits none. There is no
+/// reference from voices: looking for a deleted person's would read all of them.
 const CONVERSATIONS: &str = "
     ALTER TABLE people ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0 CHECK (is_pinned IN (0, 1));
 
@@ -78,14 +82,22 @@ const CONVERSATIONS: &str = "
         account      TEXT NOT NULL,
         conversation TEXT NOT NULL,
         recording    TEXT NOT NULL,
-        id           TEXT NOT NULL,
         scope        TEXT NOT NULL,
+        id           TEXT NOT NULL,
         speaker      INTEGER NOT NULL,
         start_s      REAL NOT NULL,
         end_s        REAL NOT NULL,
-        PRIMARY KEY (account, conversation, recording, id),
+        PRIMARY KEY (account, conversation, recording, scope, id),
         FOREIGN KEY (account, conversation) REFERENCES conversations (account, id) ON DELETE CASCADE
     ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE mentions (
+        number  INTEGER PRIMARY KEY AUTOINCREMENT,
+        account TEXT NOT NULL,
+        person  TEXT NOT NULL,
+        UNIQUE (account, person),
+        FOREIGN KEY (account, person) REFERENCES people (account, id) ON DELETE CASCADE
+    ) STRICT;
 
     CREATE TABLE voices (
         account          TEXT NOT NULL,
@@ -95,8 +107,7 @@ const CONVERSATIONS: &str = "
         speaker          INTEGER NOT NULL,
         label            TEXT,
         status           TEXT NOT NULL,
-        person           TEXT,
-        name             TEXT,
+        person           INTEGER,
         origin           TEXT NOT NULL,
         distance         REAL,
         runner_up        REAL,
@@ -140,4 +151,13 @@ pub(super) fn prepare(connection: &mut Connection, file: &Path) -> Result<(), St
         }
     }
     Ok(())
+}
+
+/// A connection that reads beside the other one. What it sorts stays off the disk as well.
+pub(super) fn reader(file: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.execute_batch("PRAGMA temp_store = MEMORY")?;
+    Ok(connection)
 }

@@ -114,7 +114,7 @@ fn a_capsule_has_a_largest_size_and_one_beyond_it_changes_nothing() {
 }
 
 #[test]
-fn a_deleted_person_takes_every_capsule_off_the_disk_and_no_device_from_its_socket() {
+fn a_deleted_person_takes_every_capsule_off_the_disk_and_every_device_from_its_socket() {
     let directory = TemporaryDirectory::new();
     let store = open(&directory);
     store.create_person("anna", &PersonChange::default(), 1).unwrap();
@@ -128,8 +128,10 @@ fn a_deleted_person_takes_every_capsule_off_the_disk_and_no_device_from_its_sock
     store.delete_person("anna").unwrap();
 
     assert!(!holds(directory.path(), b"a sealed body of its own"));
-    assert_eq!(keep(&store, ("old", 5), Some(b"late")), CapsuleWrite::Superseded, "revisions go on");
-    assert_eq!(keep(&store, ("old", 6), Some(b"fresh")), CapsuleWrite::Written, "and so does the token");
+    assert_eq!(keep(&store, ("old", 6), Some(b"under way")), CapsuleWrite::Superseded, "a write that was under way");
+    assert_eq!(take(&store, "new"), None);
+    assert_eq!(keep(&store, ("old", 7), Some(b"late")), CapsuleWrite::Superseded);
+    assert_eq!(keep(&store, ("new", 1), Some(b"fresh")), CapsuleWrite::Written, "the next socket has the device");
     assert_eq!(store.take_capsule(TABLET, "new", NOW).unwrap(), None);
 }
 

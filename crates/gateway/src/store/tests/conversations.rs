@@ -1,7 +1,8 @@
 //! Goal: what is kept of a conversation comes back whole, and goes whole when it is deleted or forgotten.
 //! Method: pages as the service writes them, in every order; the time is an argument.
 
-use matcher_core::Receipt;
+use matcher_core::receipt::{Correction, Rejection, Ruling, Subject, VoiceName};
+use matcher_core::{PersonId, Receipt, Scope, Speaker};
 
 use super::*;
 
@@ -16,7 +17,6 @@ fn unknown(speaker: u32, scope: &str) -> VoiceRecord {
         label: None,
         status: "no_match".into(),
         person: None,
-        name: None,
         origin: "automatic".into(),
         distance: None,
         runner_up: None,
@@ -30,13 +30,21 @@ fn anna(speaker: u32, scope: &str) -> VoiceRecord {
         label: Some("SPEAKER_00".into()),
         status: "user".into(),
         person: Some("anna".into()),
-        name: Some("Anna 安娜".into()),
         distance: Some(0.1 + 0.2),
         runner_up: Some(0.82),
         evidence_seconds: 12.5,
         attempts: u32::MAX,
         ..unknown(speaker, scope)
     }
+}
+
+/// A voice that was taken for somebody.
+pub(super) fn heard(speaker: u32, person: &str) -> Page {
+    page("r", vec![], vec![VoiceRecord { person: Some(person.into()), ..anna(speaker, "") }])
+}
+
+fn enrol_anna(store: &SqliteStore) {
+    store.create_person("anna", &PersonChange::default(), 1).unwrap();
 }
 
 fn page(recording: &str, segments: Vec<SegmentRecord>, voices: Vec<VoiceRecord>) -> Page {
@@ -49,7 +57,20 @@ fn note(recording: &str) -> Page {
 }
 
 fn receipt() -> Receipt {
-    Receipt::restore(1, [].into(), [].into()).unwrap()
+    emptied(1)
+}
+
+fn emptied(generation: u64) -> Receipt {
+    Receipt::restore(generation, [].into(), []).unwrap()
+}
+
+/// A receipt whose newest edit is about somebody.
+fn decided(generation: u64, person: &str) -> Receipt {
+    let mut receipt = emptied(generation - 1);
+    let ruling = Ruling::Not(Rejection::NotPerson(PersonId::new(person)));
+    let voice = VoiceName { speaker: Speaker(1), scope: Scope::new("") };
+    receipt.correct(&Correction { voice, subject: Subject::Voice, ruling }).unwrap();
+    receipt
 }
 
 fn ids(store: &SqliteStore) -> Vec<String> {
@@ -60,6 +81,7 @@ fn ids(store: &SqliteStore) -> Vec<String> {
 fn pages_come_back_in_order_with_the_newest_of_each_voice() {
     let directory = TemporaryDirectory::new();
     let store = open(&directory);
+    enrol_anna(&store);
     store.open_conversation("talk", 1000).unwrap();
     let (first, second) = (segment("a", 1, (0.0, 0.1 + 0.2)), segment("b", u32::MAX, (5.0, 9.0)));
     store
@@ -88,6 +110,41 @@ fn a_segment_in_parts_reaches_from_its_earliest_start_to_its_latest_end() {
     }
     let history = store.history("talk").unwrap().expect("it is kept");
     assert_eq!(history.pages[0].segments, [segment("s", 2, (3.0, 8.0))], "and its number is the newest one");
+}
+
+#[test]
+fn a_segment_id_that_comes_again_in_another_stream_is_another_segment() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    let later = SegmentRecord { scope: "socket:1".into(), ..segment("s", 2, (0.5, 3.0)) };
+    let segments = vec![segment("s", 1, (0.0, 2.0)), later.clone()];
+    store.record("talk", &page("r", segments.clone(), vec![]), 1).unwrap();
+    store.record("talk", &page("r", vec![SegmentRecord { end: 4.0, ..later.clone() }], vec![]), 1).unwrap();
+    let history = store.history("talk").unwrap().expect("it is kept");
+    assert_eq!(history.pages[0].segments, [segments[0].clone(), SegmentRecord { end: 4.0, ..later }]);
+}
+
+#[test]
+fn voices_of_a_deleted_person_are_nobody_and_whoever_gets_the_id_later_inherits_none() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    enrol_anna(&store);
+    let voices = || store.history("talk").unwrap().expect("it is kept").pages.remove(0).voices;
+    store.record("talk", &page("r", vec![], vec![anna(1, "")]), 1).unwrap();
+    assert_eq!(voices(), [anna(1, "")]);
+    store.delete_person("anna").unwrap();
+    store.record("talk", &page("r", vec![], vec![anna(2, "")]), 2).unwrap();
+
+    let nobody = |speaker| anna(speaker, "").into_nobody();
+    assert_eq!(
+        nobody(1),
+        VoiceRecord { label: anna(1, "").label, evidence_seconds: 12.5, attempts: u32::MAX, ..unknown(1, "") }
+    );
+    assert_eq!(voices(), [nobody(1), nobody(2)]);
+    enrol_anna(&store);
+    assert_eq!(voices(), [nobody(1), nobody(2)]);
+    store.record("talk", &page("r", vec![], vec![anna(2, "")]), 3).unwrap();
+    assert_eq!(voices(), [nobody(1), anna(2, "")], "the new one has what was heard of her alone");
 }
 
 #[test]
@@ -132,16 +189,18 @@ fn a_deleted_conversation_is_gone_with_all_it_had_and_stays_gone() {
     let store = open(&directory);
     store.record("talk", &page("r", vec![segment("told-by-nobody", 1, (0.0, 1.0))], vec![anna(1, "")]), 1).unwrap();
     store.record("other", &note("r"), 1).unwrap();
-    store.save_receipt("talk", &receipt()).unwrap();
+    store.save_receipt("talk", &decided(1, "in-a-receipt")).unwrap();
     assert!(holds(directory.path(), b"told-by-nobody"), "the scan finds what is there");
 
     assert!(store.delete_conversation("talk", 2).unwrap());
 
-    assert!(["told-by-nobody", "Anna 安娜"].iter().all(|text| !holds(directory.path(), text.as_bytes())));
+    assert!(
+        ["told-by-nobody", "in-a-receipt", "SPEAKER_00"].iter().all(|text| !holds(directory.path(), text.as_bytes()))
+    );
     store.record("talk", &note("r"), 3).unwrap();
     drop(store);
     let store = open(&directory);
-    assert_eq!((store.history("talk").unwrap(), store.receipt("talk").unwrap()), (None, None));
+    assert_eq!((store.history("talk").unwrap(), store.receipt("talk").unwrap()), (None, Some(emptied(2))));
     assert_eq!(store.receipts(&["talk", "other"]).unwrap(), [Filed::Deleted, Filed::Kept(Receipt::default())]);
     assert_eq!(ids(&store), ["other"]);
     assert!(!store.delete_conversation("talk", 4).unwrap(), "there is nothing any more");
@@ -167,12 +226,62 @@ fn a_deleted_conversation_that_is_opened_begins_anew() {
 fn a_conversation_of_which_only_corrections_are_kept_can_be_deleted_too() {
     let directory = TemporaryDirectory::new();
     let store = open(&directory);
-    for round in 1..=2 {
-        store.save_receipt("talk", &receipt()).unwrap();
-        assert!(store.delete_conversation("talk", round).unwrap(), "round {round}");
-        assert_eq!(store.receipt("talk").unwrap(), None);
+    for edit in [1, 3] {
+        store.save_receipt("talk", &decided(edit, "anna")).unwrap();
+        assert!(store.delete_conversation("talk", 1).unwrap(), "edit {edit}");
+        assert!(!store.delete_conversation("talk", 1).unwrap(), "there is nothing any more");
+        assert_eq!(store.receipt("talk").unwrap(), Some(emptied(edit + 1)));
         assert_eq!(store.receipts(&["talk"]).unwrap(), [Filed::Deleted]);
     }
+}
+
+/// A scheduler that knows generation 3 would take the first three edits after a fresh start for ones that it has.
+#[test]
+fn the_generation_of_a_deleted_conversation_goes_on_until_it_is_forgotten() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    store.open_conversation("talk", 1000).unwrap();
+    (1..=3).for_each(|edit| store.save_receipt("talk", &decided(edit, "anna")).unwrap());
+    store.delete_conversation("talk", 1000).unwrap();
+    assert_eq!(store.receipt_generation("talk").unwrap(), 4);
+    assert!(matches!(store.save_receipt("talk", &decided(1, "anna")), Err(StoreError::ReceiptChanged)));
+
+    store.open_conversation("talk", 1001).unwrap();
+    assert_eq!(store.receipts(&["talk"]).unwrap(), [Filed::Kept(emptied(4))]);
+    store.save_receipt("talk", &decided(5, "ben")).unwrap();
+    assert_eq!(store.receipt("talk").unwrap(), Some(decided(5, "ben")));
+
+    store.delete_conversation("talk", 1002).unwrap();
+    store.forget(1002, 1002).unwrap();
+    assert_eq!(store.receipts(&["talk"]).unwrap(), [Filed::Deleted], "that is remembered as long as anything");
+    store.forget(1003, 1003).unwrap();
+    assert_eq!((store.receipt("talk").unwrap(), store.receipt_generation("talk").unwrap()), (None, 0));
+    assert_eq!(rows(store, &directory), 0);
+}
+
+#[test]
+fn a_conversation_that_says_now_and_then_that_it_goes_on_keeps_its_receipt() {
+    let directory = TemporaryDirectory::new();
+    let store = open(&directory);
+    store.open_conversation("talk", 1000).unwrap();
+    store.save_receipt("talk", &decided(1, "anna")).unwrap();
+    corrected_at(store, &directory, &[("talk", 1000)]);
+    let store = open(&directory);
+    for hour in 2..9 {
+        store.open_conversation("talk", hour * 1000).unwrap();
+        assert_eq!(store.forget(hour * 1000, hour * 1000).unwrap(), 0);
+        assert_eq!(store.receipt("talk").unwrap(), Some(decided(1, "anna")), "hour {hour}");
+    }
+    assert_eq!(store.forget(8001, 8001).unwrap(), 1, "then it ended");
+    assert_eq!(store.receipt("talk").unwrap(), None);
+}
+
+/// Rows of conversations and receipts.
+fn rows(store: SqliteStore, directory: &TemporaryDirectory) -> i64 {
+    drop(store);
+    let connection = Connection::open(directory.path().join("rollcall.db")).unwrap();
+    let count = "SELECT (SELECT count(*) FROM conversations) + (SELECT count(*) FROM receipts)";
+    connection.query_row(count, [], |row| row.get(0)).unwrap()
 }
 
 #[test]
@@ -217,6 +326,7 @@ fn a_conversation_holds_its_most_segments_and_says_that_there_were_more() {
 fn a_conversation_holds_its_most_voices() {
     let directory = TemporaryDirectory::new();
     let store = open(&directory);
+    enrol_anna(&store);
     let voices = (0..8193).map(|speaker| unknown(speaker, "")).collect();
     store.record("talk", &page("r", vec![], voices), 1).unwrap();
     store.record("talk", &page("r", vec![], vec![anna(0, "")]), 2).unwrap();

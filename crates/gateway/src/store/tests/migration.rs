@@ -98,7 +98,7 @@ fn check(directory: &TemporaryDirectory, receipt: Option<u64>) {
     let generation = |kept: Option<Receipt>| kept.map(|receipt| receipt.generation());
     assert_eq!(generation(store.receipt("talk").unwrap()), receipt);
 
-    store.save_receipt("new", &Receipt::restore(1, [].into(), [].into()).unwrap()).unwrap();
+    store.save_receipt("new", &Receipt::restore(1, [].into(), []).unwrap()).unwrap();
     store.open_conversation("new", 5000).unwrap();
     store.take_capsule(DeviceKey([1; 32]), "token", 5000).unwrap();
     store.update_person("anna", &PersonChange { is_pinned: Some(true), ..PersonChange::default() }, 5000).unwrap();

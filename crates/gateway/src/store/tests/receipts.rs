@@ -127,7 +127,7 @@ fn conversations_have_receipts_of_their_own() {
     store.save_receipt(&long, &edited(1)).unwrap();
     assert_eq!(store.receipt(&other).unwrap(), None);
     assert_eq!((store.receipt_generation(&other).unwrap(), store.receipt_generation(&long).unwrap()), (0, 1));
-    store.save_receipt(&other, &Receipt::restore(1, [].into(), [].into()).unwrap()).unwrap();
+    store.save_receipt(&other, &Receipt::restore(1, [].into(), []).unwrap()).unwrap();
     assert_eq!(store.receipt(&long).unwrap(), Some(edited(1)));
 }
 
@@ -144,7 +144,7 @@ fn an_edit_of_anything_but_the_newest_receipt_is_refused_and_changes_nothing() {
     store.save_receipt("talk", &edited(2)).unwrap();
     let mut rival = edited(1);
     edit(&mut rival, voice(9, ""), Subject::Voice, Ruling::Not(Rejection::NotMe));
-    let beyond = Receipt::restore(u64::MAX, [].into(), [].into()).unwrap();
+    let beyond = Receipt::restore(u64::MAX, [].into(), []).unwrap();
     for stale in [Receipt::default(), edited(1), rival, edited(2), edited(4), beyond] {
         assert!(is_changed(&store.save_receipt("talk", &stale)), "{stale:?}");
     }
@@ -192,7 +192,7 @@ fn a_receipt_holds_its_most_entries_and_one_more_is_damage() {
     assert_eq!(kept, receipt);
     drop(store);
 
-    let more = r#"replace(body, '"voices":[', '"voices":[{"speaker":7,"scope":"","generation":1,"ruling":"not_me"},')"#;
+    let more = r#"replace(body, '"voices":[', '"voices":[{"speaker":7,"recording":"","scope":"","generation":1,"ruling":"not_me"},')"#;
     damage(&directory, &format!("UPDATE receipts SET body = {more}"));
     let error = open(&directory).receipt("talk").unwrap_err().to_string();
     assert!(error.contains("\"talk\"") && error.contains("holds its most corrections"), "{error}");
@@ -205,7 +205,7 @@ fn damage(directory: &TemporaryDirectory, statement: &str) {
 
 #[test]
 fn a_damaged_receipt_is_an_error_that_names_its_conversation() {
-    let whole = r#"{"voices":[{"speaker":1,"scope":"s","generation":2,"ruling":"is_nobody"}],"segments":[{"segment":"a","speaker":1,"scope":"s","reach":"voice","generation":1,"ruling":{"is":{"person":"p","name":"P","role":"owner"}}}]}"#;
+    let whole = r#"{"voices":[{"speaker":1,"recording":"r","scope":"s","generation":2,"ruling":"is_nobody"}],"segments":[{"segment":"a","speaker":1,"recording":"r","scope":"s","reach":"voice","generation":1,"ruling":{"is":{"person":"p","name":"P","role":"owner"}}}]}"#;
     check(2, whole.as_bytes(), None);
     check(2, whole.replacen("\"is_nobody\"", "\"is_nobody\",\"source\":\"carried\"", 1).as_bytes(), None);
     check(1, whole.as_bytes(), Some("generation 2"));

@@ -3,7 +3,7 @@
 //! Reading is strict. Whatever this version would not have written is damage: a correction that is lost or read as another
 //! one would give somebody the wrong name. The generation of the whole stands in its own column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use matcher_core::policy::Role;
 use matcher_core::receipt::{Entry, Named, Reach, Rejection, Ruling, SegmentEntry, Source, VoiceName};
@@ -21,6 +21,7 @@ struct Body {
 #[serde(deny_unknown_fields)]
 struct Voice {
     speaker: u32,
+    recording: String,
     scope: String,
     generation: u64,
     ruling: Decision,
@@ -33,6 +34,7 @@ struct Voice {
 struct Segment {
     segment: String,
     speaker: u32,
+    recording: String,
     scope: String,
     #[serde(with = "ReachWord")]
     reach: Reach,
@@ -90,6 +92,7 @@ enum RoleWord {
 pub(super) fn text(receipt: &Receipt) -> String {
     let voices = receipt.voices().map(|(voice, entry)| Voice {
         speaker: voice.speaker.0,
+        recording: voice.scope.recording().to_owned(),
         scope: voice.scope.to_string(),
         generation: entry.generation,
         ruling: Decision::of(&entry.ruling),
@@ -98,6 +101,7 @@ pub(super) fn text(receipt: &Receipt) -> String {
     let segments = receipt.segments().map(|(segment, held)| Segment {
         segment: segment.to_string(),
         speaker: held.voice.speaker.0,
+        recording: held.voice.scope.recording().to_owned(),
         scope: held.voice.scope.to_string(),
         reach: held.reach,
         generation: held.entry.generation,
@@ -116,25 +120,26 @@ pub(super) fn parse(generation: i64, text: &[u8]) -> Result<Receipt, String> {
 
     let mut voices = BTreeMap::new();
     for voice in body.voices {
-        let name = voice_name(voice.speaker, &voice.scope);
+        let name = voice_name(voice.speaker, &voice.recording, &voice.scope);
         let kept = voices.insert(name, entry(voice.generation, of, (voice.ruling, voice.source))?);
         refuse_twice(kept.is_some(), || format!("voice {} of {:?}", voice.speaker, voice.scope))?;
     }
-    let mut segments = BTreeMap::new();
+    let (mut segments, mut known) = (Vec::new(), BTreeSet::new());
     for segment in body.segments {
         let held = SegmentEntry {
-            voice: voice_name(segment.speaker, &segment.scope),
+            voice: voice_name(segment.speaker, &segment.recording, &segment.scope),
             reach: segment.reach,
             entry: entry(segment.generation, of, (segment.ruling, segment.source))?,
         };
-        let kept = segments.insert(SegmentId::new(&segment.segment), held);
-        refuse_twice(kept.is_some(), || format!("segment {:?}", segment.segment))?;
+        let is_twice = !known.insert((segment.recording, segment.segment.clone()));
+        refuse_twice(is_twice, || format!("segment {:?}", segment.segment))?;
+        segments.push((SegmentId::new(&segment.segment), held));
     }
     Receipt::restore(of, voices, segments).map_err(|full| full.to_string())
 }
 
-fn voice_name(speaker: u32, scope: &str) -> VoiceName {
-    VoiceName { speaker: Speaker(speaker), scope: Scope::new(scope) }
+fn voice_name(speaker: u32, recording: &str, scope: &str) -> VoiceName {
+    VoiceName { speaker: Speaker(speaker), scope: Scope::of(recording, scope) }
 }
 
 /// An entry from after the receipt's newest edit would win against every edit to come.

@@ -1,0 +1,198 @@
+//! Goal: a service whose voiceprints come from other machines says how those stand, spends nothing while none of them
+//! answers, and goes on by itself when one does; and the commands work with them as with a model of their own.
+//! Method: the real binary against an extraction server of this process that dies and misbehaves as it is told, and
+//! against a real Triton where `ROLLCALL_TRITON` names one (`http://HOST:PORT`, with the shipped model as `speaker`).
+
+use std::process::{Command, Output};
+
+use gpu_worker::remote::hostile::{Hostile, Manner};
+use rollcall_tests::server::{Server, binary, eventually};
+use rollcall_tests::socket::Client;
+use rollcall_tests::sound::{self, OWNER, STRANGER};
+use serde_json::{Value, json};
+
+/// Values in a voiceprint of the scripted model's manifest.
+const DIMENSION: usize = 192;
+
+/// Deaths are noticed and rests are over soon.
+const QUICK: [&str; 4] = [
+    "extraction.engine=remote",
+    "remote.check_seconds=0.05",
+    "remote.pause_max_seconds=0.1",
+    "remote.timeout_seconds=1",
+];
+
+fn embedding(server: &Hostile) -> String {
+    format!("remote.endpoints={}", server.url("/v2/embedding"))
+}
+
+fn serve(endpoints: &str) -> Server {
+    Server::start_with(&[&QUICK[..], &["remote.protocol=embedding", endpoints]].concat())
+}
+
+async fn until_ready(server: &Server) -> Value {
+    eventually("the service is ready", || Some(server.get("/readyz")).filter(|answer| answer.status == 200))
+        .await
+        .json()
+}
+
+async fn until_not_ready(server: &Server) -> String {
+    eventually("the service is not ready", || Some(server.get("/readyz")).filter(|answer| answer.status == 503))
+        .await
+        .body
+}
+
+/// How the page says that the only endpoint stands.
+fn circuit(server: &Server, state: &str) -> f64 {
+    server.metrics().value(&format!("rollcall_endpoint_circuit{{endpoint=\"0\",state=\"{state}\"}}"))
+}
+
+#[tokio::test]
+async fn while_no_server_answers_nothing_is_spent_and_when_it_comes_back_the_voice_is_named() {
+    let mut there = Hostile::start(DIMENSION).expect("a port is free");
+    let server = serve(&embedding(&there));
+    let ready = until_ready(&server).await;
+    assert_eq!(
+        (&ready["engine"]["provider"], &ready["engine"]["endpoints"][0]["circuit"]),
+        (&"remote".into(), &"closed".into())
+    );
+    server.enrol("anna", OWNER, true);
+    let mut client = Client::start(&server, "one", "talk").await;
+    client.speak(1, OWNER, 6.0).await;
+    assert_eq!(client.verdict(1).await["person_id"], "anna");
+
+    there.die();
+    let told = until_not_ready(&server).await;
+    assert!(told.contains("no extraction server is in service"), "{told}");
+    assert!(circuit(&server, "closed") < 1.0);
+    client.speak(2, STRANGER, 6.0).await;
+    eventually("the voice waits", || {
+        let waiting = server.conversation("talk")["lanes"][0]["queue"][0]["speaker"] == 2;
+        waiting.then_some(())
+    })
+    .await;
+
+    there.revive().expect("its port is still free");
+    // There is one voiceprint for everybody, so the second voice claims the owner as well.
+    let verdict = client.event_where("speaker", |event| event["speaker"] == 2).await;
+    assert_eq!(verdict["status"], "ambiguous", "{verdict}");
+    until_ready(&server).await;
+    let page = server.metrics();
+    let books = ["reserved", "succeeded", "failed"].map(|outcome| page.attempts(outcome));
+    assert_eq!(books, [2.0, 2.0, 0.0], "the outage cost no token");
+    assert_eq!(page.value("rollcall_engine_info{provider=\"remote\"}"), 1.0);
+    assert_eq!(circuit(&server, "closed"), 1.0);
+    let port = there.url("").rsplit(':').next().unwrap_or_default().to_owned();
+    assert!(!page.text().contains(&port), "no machine is a label");
+    let log = server.log();
+    for words in ["an extraction server is out of service", "an extraction server is in service"] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_does_wrong_is_counted_by_its_place_and_kind_and_the_query_is_spent() {
+    let there = Hostile::start(DIMENSION).expect("a port is free");
+    let server = serve(&embedding(&there));
+    until_ready(&server).await;
+    server.enrol("anna", OWNER, true);
+    let mut client = Client::start(&server, "one", "talk").await;
+    there.behave(Manner::Status(500), 1);
+    client.speak(1, OWNER, 6.0).await;
+    let failures = "rollcall_endpoint_failures_total{endpoint=\"0\",kind=\"status\"}";
+    eventually("the failure is counted", || (server.metrics().value(failures) > 0.0).then_some(())).await;
+    there.behave(Manner::Well, 1);
+    until_ready(&server).await;
+    client.speak(1, OWNER, 6.0).await;
+    assert_eq!(client.verdict(1).await["person_id"], "anna");
+    let page = server.metrics();
+    assert_eq!((page.attempts("reserved"), page.attempts("failed")), (2.0, 1.0));
+    // A sample of the enrolment and a query of the voice were answered.
+    assert_eq!(page.value("rollcall_endpoint_answered_total{endpoint=\"0\"}"), 2.0);
+}
+
+#[tokio::test]
+async fn a_service_starts_before_its_servers_do() {
+    let mut there = Hostile::start(DIMENSION).expect("a port is free");
+    let endpoints = embedding(&there);
+    there.die();
+    let server = serve(&endpoints);
+    until_not_ready(&server).await;
+    there.revive().expect("its port is still free");
+    until_ready(&server).await;
+}
+
+/// A command with the same settings as the server, in an empty home.
+fn rollcall(server: &Server, arguments: &[&str], settings: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.args(arguments).args(["--model", "scripted"]).env("ROLLCALL_HOME", server.path("home"));
+    command.arg("--data").arg(server.path("others")).current_dir(server.path(""));
+    for setting in QUICK.iter().chain(settings) {
+        command.args(["--set", setting]);
+    }
+    command.output().expect("the binary was built, so it starts")
+}
+
+#[tokio::test]
+async fn identify_and_doctor_ask_the_same_servers() {
+    let mut there = Hostile::start(DIMENSION).expect("a port is free");
+    let endpoints = embedding(&there);
+    let settings = ["remote.protocol=embedding", &endpoints];
+    let server = serve(&endpoints);
+    std::fs::create_dir_all(server.path("people/anna")).expect("the test's directory is writable");
+    server.file("people/anna/clip.wav", &sound::wav(&sound::tone(OWNER, 4.0)));
+    let talk = server.file("talk.wav", &sound::wav(&sound::tone(OWNER, 6.0)));
+    let (talk, people) = (talk.display().to_string(), server.path("people").display().to_string());
+    let found = rollcall(&server, &["identify", &talk, "--people", &people, "--owner", "anna"], &settings);
+    let report: Value = serde_json::from_slice(&found.stdout).unwrap_or_else(|_| panic!("{found:?}"));
+    assert_eq!(report["voices"][0]["person_id"], json!("anna"), "{report}");
+
+    let line = |output: &Output| {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.lines().find(|line| line.contains("servers")).map(ToOwned::to_owned).unwrap_or(said)
+    };
+    let well = line(&rollcall(&server, &["doctor"], &settings));
+    assert!(well.starts_with("ok") && well.contains(&there.url("/v2/embedding")), "{well}");
+    there.die();
+    let dead = rollcall(&server, &["doctor"], &settings);
+    assert!(line(&dead).starts_with("WRONG") && line(&dead).contains("cannot be reached"), "{dead:?}");
+    assert_eq!(dead.status.code(), Some(1));
+}
+
+#[test]
+fn wrong_settings_are_refused_at_the_start_with_their_field() {
+    for (settings, words) in [
+        (&["extraction.engine=remote"][..], "remote.endpoints is not set"),
+        (&["extraction.engine=elsewhere"], "extraction.engine is \"elsewhere\""),
+        (&["extraction.engine=remote", "remote.endpoints=10.0.0.7"], "remote.endpoints names \"10.0.0.7\""),
+        (&["extraction.engine=remote", "remote.endpoints=http://a", "remote.model=../x"], "remote.model is"),
+    ] {
+        let mut command = Command::new(binary());
+        command.args(["serve", "--model", "scripted", "--listen", "127.0.0.1:0"]);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        let output = command.output().expect("the binary was built, so it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_real_triton_names_the_owner() {
+    let Ok(triton) = std::env::var("ROLLCALL_TRITON") else {
+        println!("left out: ROLLCALL_TRITON names no server");
+        return;
+    };
+    let endpoints = format!("remote.endpoints={triton}");
+    let server = Server::start_with(&["extraction.engine=remote", "remote.model=speaker", &endpoints]);
+    until_ready(&server).await;
+    server.enrol("anna", OWNER, true);
+    let mut client = Client::start(&server, "one", "talk").await;
+    client.speak(1, OWNER, 6.0).await;
+    assert_eq!(client.verdict(1).await["person_id"], "anna");
+    let page = server.metrics();
+    assert_eq!((page.attempts("reserved"), page.attempts("succeeded")), (1.0, 1.0));
+    assert_eq!(page.value("rollcall_endpoint_answered_total{endpoint=\"0\"}"), 2.0);
+}
