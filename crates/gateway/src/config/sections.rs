@@ -75,7 +75,7 @@ section! {
         reconnect_evidence_seconds: f64 = 2.0, 0.5 to 10;
         /// Seconds for which what a socket left behind serves the next one of its device. Long enough to walk out of a dead
         /// spot, short enough that the same person still holds the device.
-        reconnect_within_seconds: u32 = 120, 1 to 3600;
+        reconnect_within_seconds: u32 = 120, 1 to 120;
         /// Seconds between two writes of what a reconnect needs, while the owner speaks. A quarter of the time it serves, so
         /// that it is fresh when the socket drops, and one write in many clips.
         continuity_every_seconds: u32 = 30, 1 to 3600;

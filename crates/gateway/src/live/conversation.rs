@@ -10,6 +10,7 @@
 //! settle on drop and its sockets are told, who then join a fresh one.
 
 mod arrivals;
+mod authority;
 mod inventory;
 mod messages;
 mod perform;
@@ -26,11 +27,10 @@ use gpu_worker::Failure;
 use gpu_worker::turns::Wish;
 use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use matcher_core::budget::Outcome;
-use matcher_core::{Donor, Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
+use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
 use telemetry::{FailureKind, Share, Watch};
 
 use super::continuity::Holder;
-use super::corrections::{NotCorrected, Word};
 use super::labels;
 use super::ledger::Lease;
 use super::registry::{ConversationKey, Lineage};
@@ -54,18 +54,8 @@ const RETRY_DELIVERY: Duration = Duration::from_millis(50);
 /// How soon a conversation asks for turns again while no worker can extract. No token is spent on an engine that is down.
 const RETRY_ENGINE: Duration = Duration::from_secs(1);
 
-/// The longest wait for what people decided: far below the deadline of a query, whose evidence is kept when it passes.
-const HEARING_MAX: Duration = Duration::from_secs(1);
-
-/// How soon what could not be read when the conversation began is read again, while nobody gets a name by evidence.
-const READ_AGAIN: Duration = Duration::from_secs(1);
-
 /// How often a conversation tells the history that it goes on, so that retention leaves it alone.
 const GOES_ON_EVERY: Duration = Duration::from_secs(3600);
-
-/// How often a reading of what people decided is made again that a correction overtook. Each time somebody was answered;
-/// beyond it, nothing new is published.
-const HEARINGS: u32 = 4;
 
 /// One lane as the actor knows it; everything about its voices is the core's.
 struct LaneLink {
@@ -309,7 +299,7 @@ impl Conversation {
                 query.lease.settle(Outcome::Extracted);
                 let OpenQuery { lane, speaker, received, .. } = query;
                 self.returned.insert(request, Returned { lane, speaker, received });
-                self.judge(request, embedding, HEARINGS, ctx);
+                self.judge(request, embedding, authority::HEARINGS, ctx);
             }
             Err(failure) => {
                 let (outcome, kind) = labels::failure(&failure);
@@ -319,99 +309,6 @@ impl Conversation {
                 self.step(ctx, |core, _, out| core.handle_failed(request, out));
             }
         }
-    }
-
-    /// Reads what people decided, and only then lets the core judge.
-    fn judge(&mut self, request: RequestId, embedding: Embedding, hearings: u32, ctx: &mut Context<Self>) {
-        let Some(lane) = self.returned.get(&request).map(|returned| returned.lane) else { return };
-        ctx.spawn(self.hear(self.scheduler.donors(lane)).into_actor(self).map(move |word, this, ctx| {
-            let is_old = word.as_ref().is_ok_and(|word| !this.service.corrections.is_current(word));
-            if let Some(hearings) = hearings.checked_sub(1).filter(|_| is_old) {
-                return this.judge(request, embedding, hearings, ctx);
-            }
-            let word = word.and_then(|word| this.current(word));
-            this.judging = this.returned.remove(&request).and_then(|returned| returned.received);
-            this.step(ctx, |core, now, out| match word {
-                Ok(word) => {
-                    word.apply(lane, core, out);
-                    core.handle_extracted(request, embedding, now, out);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "what people decided cannot be read; nothing new is published");
-                    core.handle_unauthorised(request, embedding, now, out);
-                }
-            });
-            this.judging = None;
-        }));
-    }
-
-    /// What people decided here, when it is newer than what is known, and in others. A store that does not answer in time
-    /// is one that cannot be read.
-    fn hear(&self, donors: Vec<Arc<str>>) -> impl Future<Output = Result<Word, NotCorrected>> + use<> {
-        let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
-        let known = self.scheduler.receipt().generation();
-        async move {
-            let hearing = service.corrections.hear(&conversation, known, donors);
-            tokio::time::timeout(HEARING_MAX, hearing).await.unwrap_or(Err(NotCorrected::Late))
-        }
-    }
-
-    /// A reading in the step that uses it: what was corrected since makes it worthless.
-    fn current(&self, word: Word) -> Result<Word, NotCorrected> {
-        if self.service.corrections.is_current(&word) { Ok(word) } else { Err(NotCorrected::Overtaken) }
-    }
-
-    /// The words that names rest on are heard again from time to time. Without an answer nothing changes.
-    fn hear_grounds(&mut self, ctx: &mut Context<Self>) {
-        while let Some((lane, donors)) = self.scheduler.poll_grounds(self.now()) {
-            ctx.spawn(self.hear(donors).into_actor(self).map(move |word, this, ctx| {
-                if let Ok(word) = word.and_then(|word| this.current(word)) {
-                    this.step(ctx, |core, _, out| {
-                        word.apply(lane, core, out);
-                    });
-                }
-            }));
-        }
-    }
-
-    /// Keeps the owner for the next socket of a lane's device, or forgets them.
-    fn keep_owners(&mut self) {
-        let now = self.now();
-        while let Some((lane, keepsake)) = self.scheduler.poll_keepsake(now) {
-            if let Some((link, holder)) = self.lanes.get(&lane).and_then(|link| Some((link, link.holder.as_ref()?))) {
-                self.service.capsules.keep(holder, keepsake, (&self.key.conversation, &link.recording));
-            }
-        }
-    }
-
-    /// Before the first offer: what people decided about this conversation in earlier sockets.
-    fn read_receipt(&self, ctx: &mut Context<Self>) {
-        let (service, conversation) = (self.service.clone(), self.key.conversation.clone());
-        let reading = async move {
-            let reading = service.corrections.open(&conversation);
-            tokio::time::timeout(HEARING_MAX, reading).await.unwrap_or(Err(NotCorrected::Late))
-        };
-        ctx.wait(reading.into_actor(self).map(|receipt, this, ctx| match receipt {
-            // Nobody has joined yet: there is nothing to publish.
-            Ok(receipt) => this.scheduler.handle_receipt(receipt, &mut Vec::new()),
-            Err(error) => {
-                tracing::warn!(%error, "what people decided cannot be read; until it is, nobody gets a name by evidence");
-                this.scheduler.handle_unread();
-                this.read_again(ctx);
-            }
-        }));
-    }
-
-    fn read_again(&self, ctx: &mut Context<Self>) {
-        let hearing = self.hear(Vec::new());
-        let later = async move {
-            tokio::time::sleep(READ_AGAIN).await;
-            hearing.await
-        };
-        ctx.spawn(later.into_actor(self).map(|word, this, ctx| match word.and_then(|word| this.current(word)) {
-            Ok(word) => this.step(ctx, |core, _, out| drop(word.newer_to(core, out))),
-            Err(_) => this.read_again(ctx),
-        }));
     }
 
     /// Ends a query from this side: its lease settles, its future is dropped, which tells the engine.
@@ -477,25 +374,6 @@ impl Conversation {
     /// Whether a message of this lane and generation still speaks for it.
     fn is_current(&self, lane: LaneId, generation: Generation) -> bool {
         self.scheduler.generation(lane) == Some(generation)
-    }
-}
-
-impl Word {
-    fn newer_to(self, core: &mut Scheduler, out: &mut Vec<Event>) -> Vec<(Arc<str>, Donor)> {
-        match self.newer {
-            Some(receipt) => core.handle_receipt(receipt, out),
-            None => core.handle_confirmed(out),
-        }
-        self.donors
-    }
-
-    /// Tells the core, and answers what others said.
-    fn apply(self, lane: LaneId, core: &mut Scheduler, out: &mut Vec<Event>) -> BTreeMap<Arc<str>, Donor> {
-        let donors = self.newer_to(core, out);
-        for (conversation, word) in &donors {
-            core.handle_donor(lane, conversation.clone(), word.clone(), out);
-        }
-        donors.into_iter().collect()
     }
 }
 

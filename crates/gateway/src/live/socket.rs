@@ -8,6 +8,7 @@
 //! one handler, with nothing awaited, it clamps to the ring, picks the audio, reserves, and answers.
 
 mod commands;
+mod joining;
 mod live;
 mod outlet;
 mod reserve;

@@ -153,11 +153,7 @@ impl Store for SqliteStore {
             device::take_all(transaction)?;
             Ok(removed)
         })?;
-        match std::env::var("TMPX").as_deref() {
-            Ok("vacuum") => self.clean(|c| { c.execute_batch("VACUUM")?; file::cut_log(c) })?,
-            Ok("cut") => self.clean(|c| file::cut_log(c))?,
-            _ => self.clean(file::rewrite_people)?,
-        }
+        self.clean(file::rewrite_people)?;
         if removed == 0 { Err(StoreError::NoSuchPerson(id.to_owned())) } else { Ok(()) }
     }
 
@@ -193,8 +189,7 @@ impl Store for SqliteStore {
     }
 
     fn history(&self, conversation: &str) -> Result<Option<History>, StoreError> {
-        let mut held = if std::env::var("TMPX").is_ok() { self.connection() } else { self.reader() };
-        transact(&mut held, TransactionBehavior::Deferred, |transaction| {
+        transact(&mut self.reader(), TransactionBehavior::Deferred, |transaction| {
             history::read(transaction, conversation)
         })
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use actix::prelude::*;
 use matcher_core::{Carry, Donor, Generation, HandOver, JoinRefused, LaneId, Memory, Scope, Speaker};
 
-use super::{Conversation, HEARING_MAX, HEARINGS, LaneLink};
+use super::authority::{HEARING_MAX, HEARINGS};
+use super::{Conversation, LaneLink};
 use crate::live::continuity::Opened;
 use crate::live::conversation::Exits;
 use crate::live::corrections::{NotCorrected, Word};

@@ -114,7 +114,7 @@ impl Gives for Fifo {
 /// A wait that goes on: what was given to others since it began.
 #[derive(Debug)]
 struct Wait {
-    given: BTreeMap<u32, usize>,
+    given: BTreeMap<u32, u128>,
     /// Where the least of those who waited was when it began.
     least: Duration,
     is_fresh: bool,
@@ -233,11 +233,11 @@ impl<G: Gives> Arena<G> {
 
     /// Every window counts: the bound holds for each pair at each grant.
     fn check_waits(&mut self, given: u32) -> Result<(), String> {
-        let weight = f64::from(weight_of(given).get());
+        let weight = u32::from(weight_of(given).get());
         for (name, wait) in self.waits.iter_mut().filter(|(name, _)| **name != given) {
             let owed = self.turns.share(*name).saturating_sub(wait.least);
             let loan = if wait.had_repeat { LOAN } else { Duration::ZERO };
-            let shortest = ((owed + loan).as_secs_f64() * weight / COST_MIN.as_secs_f64() + 1e-9) as usize;
+            let shortest = ((owed + loan) * weight).as_nanos() / COST_MIN.as_nanos();
             let bound = if wait.is_fresh { 1 } else { shortest + 1 };
             let count = *wait.given.entry(given).and_modify(|count| *count += 1).or_insert(1);
             if count > bound {
