@@ -311,3 +311,27 @@ fn the_ring_gives_the_very_samples_of_a_window_across_lost_audio_and_its_own_end
         assert_eq!((extract(98.0, 99.0), extract(107.0, 109.0)), (vec![], vec![]));
     }
 }
+
+// B11.134, as far as it can be ours: no transcript is read here, so an introduction names nobody and changes nothing.
+#[test]
+fn what_was_said_is_neither_read_nor_kept_nor_told() {
+    let heard = |text: Option<&'static str>| {
+        run(async move {
+            let world = world();
+            let mut client = client_of(&world, "first:0").await;
+            let part = client.speak(STRANGER, 5.0).await;
+            let mut segment = client.segment(0, part);
+            if let Some(text) = text {
+                segment["text"] = json!(text);
+            }
+            client.offer(vec![segment]).await;
+            let events = client.events().await;
+            world.service.history.wait_for_disk().await;
+            let history = gateway::store::Store::history(&*world.store, "talk").unwrap();
+            (events, format!("{:?}", history.map(|history| history.pages)), world.queries())
+        })
+    };
+    let introduction = heard(Some("My name is Alice."));
+    assert_eq!(introduction, heard(None));
+    assert!(!introduction.0.is_empty() && !format!("{introduction:?}").contains("Alice"));
+}

@@ -3,7 +3,6 @@
 
 mod capsules;
 mod conversations;
-mod measure;
 mod migration;
 mod receipts;
 
