@@ -200,7 +200,7 @@ fn a_voice_whose_authority_is_still_being_read_holds_up_nobody_else() {
             let world = world();
             let mut client = world.client("recording", "talk").await;
             let mut other = world.client("another recording", "talk").await;
-            let (release, held) = std::sync::mpsc::channel::<()>();
+            let (release, held) = std::sync::mpsc::sync_channel::<()>(1);
             world.store.during_next_reading(move || held.recv().unwrap_or(()));
             let part = client.speak(OWNER, 5.0).await;
             let segment = client.segment(0, part);

@@ -322,8 +322,8 @@ impl Registry {
     pub fn sweep(&self, now: Monotonic) {
         self.lineages.retain(|_, lineage| {
             let mut holder = lineage.lock();
-            let is_over = holder.left.is_some_and(|left| now.since(left) >= RETENTION)
-                && !holder.conversation.as_ref().is_some_and(|key| self.find(key).is_some());
+            let has_rested = holder.left.is_some_and(|left| now.since(left) >= RETENTION);
+            let is_over = has_rested && holder.conversation.as_ref().is_none_or(|key| self.find(key).is_none());
             if is_over {
                 holder.memory = Memory::default();
             }

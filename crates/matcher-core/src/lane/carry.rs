@@ -25,7 +25,7 @@ impl Lane {
         let (candidates, mut told) = self.candidates(&memory, &scope, &donor, gate);
         if let (false, Donor::Read(receipt)) = (candidates.is_empty(), &donor) {
             let on_stream = memory.voices.into_iter().filter(|voice| voice.name.scope == scope && voice.row.is_some());
-            self.restore_all(on_stream, &candidates, receipt, &mut told, out);
+            told.extend(self.restore_all(on_stream, &candidates, receipt, out));
         }
         let kept: Vec<Speaker> = self.carried_by_people(&scope, generation).chain(carried_in(&told)).collect();
         let lane = self.id;
@@ -45,10 +45,9 @@ impl Lane {
         voices: impl Iterator<Item = Remembered>,
         candidates: &[VoiceName],
         donor: &Receipt,
-        told: &mut Told,
         out: &mut Vec<Event>,
-    ) {
-        let mut restored = Vec::new();
+    ) -> Told {
+        let (mut restored, mut told) = (Vec::new(), Told::new());
         for voice in voices {
             let is_candidate = candidates.contains(&voice.name);
             match self.bring(voice, is_candidate, donor) {
@@ -65,6 +64,7 @@ impl Lane {
             }
             told.push((voice.speaker, carried, Target::Owner, reason));
         }
+        told
     }
 
     /// These attempts stay spent.
