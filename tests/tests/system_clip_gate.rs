@@ -22,6 +22,8 @@ async fn mostly_silence_costs_no_token_and_the_voice_is_named_by_what_it_says_ne
     client.segment(&json!(1), 0.0, 6.0).await;
     assert_eq!(client.event("exit").await["reason"], "window_shorter_than_minimum");
     assert_eq!(server.metrics().attempts("reserved"), 0.0);
+    // A pause parts the two; without one they would be judged together.
+    client.audio(&vec![0; 16_000]).await;
     client.speak(1, OWNER, 8.0).await;
     assert_eq!(client.verdict(1).await["person_id"], "anna");
     assert_eq!(server.metrics().attempts("reserved"), 1.0);

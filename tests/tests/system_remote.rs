@@ -140,8 +140,8 @@ async fn identify_and_doctor_ask_the_same_servers() {
     let settings = ["remote.protocol=embedding", &endpoints];
     let server = serve(&endpoints);
     std::fs::create_dir_all(server.path("people/anna")).expect("the test's directory is writable");
-    server.file("people/anna/clip.wav", &sound::wav(&sound::tone(OWNER, 4.0)));
-    let talk = server.file("talk.wav", &sound::wav(&sound::tone(OWNER, 6.0)));
+    let files = [("people/anna/clip.wav", 4.0), ("talk.wav", 6.0)];
+    let [_, talk] = files.map(|(name, seconds)| server.file(name, &sound::wav(&sound::tone(OWNER, seconds))));
     let (talk, people) = (talk.display().to_string(), server.path("people").display().to_string());
     let found = rollcall(&server, &["identify", &talk, "--people", &people, "--owner", "anna"], &settings);
     let report: Value = serde_json::from_slice(&found.stdout).unwrap_or_else(|_| panic!("{found:?}"));

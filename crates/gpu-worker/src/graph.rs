@@ -4,6 +4,7 @@
 //! [`rules`]' affair. Whether the result is as good as the original is not judged here.
 
 mod rules;
+mod wide;
 mod wire;
 
 use std::borrow::Cow;
@@ -25,7 +26,6 @@ mod number {
     pub(super) const NODE_KIND: u64 = 4;
     pub(super) const NODE_ATTRIBUTE: u64 = 5;
     pub(super) const ATTRIBUTE_NAME: u64 = 1;
-    pub(super) const ATTRIBUTE_FLOAT: u64 = 2;
     pub(super) const ATTRIBUTE_INT: u64 = 3;
     pub(super) const ATTRIBUTE_INTS: u64 = 8;
     pub(super) const ATTRIBUTE_TYPE: u64 = 20;
@@ -35,8 +35,9 @@ mod number {
     pub(super) const TENSOR_RAW: u64 = 9;
 }
 
-/// The type of an attribute that is one integer.
+/// Types of an attribute: one integer, and several.
 const INT: u64 = 2;
+const INTS: u64 = 7;
 /// Types of a tensor's values.
 const FLOAT32: u64 = 1;
 const INT64: u64 = 7;
@@ -56,12 +57,6 @@ struct Node<'a> {
     inputs: Vec<String>,
     outputs: Vec<String>,
     rest: Vec<Field<'a>>,
-}
-
-/// Weights in 32-bit floats.
-struct Floats {
-    dims: Vec<u64>,
-    values: Vec<f64>,
 }
 
 impl<'a> Graph<'a> {
@@ -110,22 +105,29 @@ impl<'a> Graph<'a> {
         self.nodes.iter().find(|node| node.outputs.iter().any(|given| given == output))
     }
 
-    /// The one node that takes `name`, when there is but one.
-    fn only_taker(&self, name: &str) -> Option<&Node<'a>> {
-        let mut takers = self.nodes.iter().filter(|node| node.inputs.iter().any(|input| input == name));
-        takers.next().filter(|_| takers.next().is_none())
-    }
-
-    fn floats(&self, name: &str) -> Option<Floats> {
-        let (dims, raw) = self.raw(name, FLOAT32)?;
-        let value = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
-        Some(Floats { dims, values: raw.as_chunks().0.iter().map(value).collect() })
-    }
-
     /// A constant that is one integer.
     fn int(&self, name: &str) -> Option<i64> {
+        let [int] = self.ints(name)?[..] else { return None };
+        Some(int)
+    }
+
+    /// A constant of integers.
+    fn ints(&self, name: &str) -> Option<Vec<i64>> {
         let (_, raw) = self.raw(name, INT64)?;
-        Some(i64::from_le_bytes(raw.try_into().ok()?))
+        Some(raw.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect())
+    }
+
+    /// The shape of a constant.
+    fn dims(&self, name: &str) -> Option<Vec<u64>> {
+        wire::varints(self.weights.get(name)?, number::TENSOR_DIM)
+    }
+
+    /// Gives a constant another shape of the same size.
+    fn set_dims(&mut self, name: &str, dims: &[u64]) {
+        if let Some(fields) = self.weights.get_mut(name) {
+            fields.retain(|field| field.number != number::TENSOR_DIM);
+            fields.splice(0..0, dims.iter().map(|dim| Field::varint(number::TENSOR_DIM, *dim)));
+        }
     }
 
     fn raw(&self, name: &str, kind: u64) -> Option<(Vec<u64>, &[u8])> {
@@ -134,12 +136,6 @@ impl<'a> Graph<'a> {
         let Value::Bytes(raw) = &raw.value else { return None };
         (wire::varints(fields, number::TENSOR_TYPE)? == [kind]).then_some(())?;
         Some((wire::varints(fields, number::TENSOR_DIM)?, raw))
-    }
-
-    fn set_floats(&mut self, name: &str, floats: &Floats) {
-        #[expect(clippy::cast_possible_truncation, reason = "weights are kept in single precision, rounded once")]
-        let raw = floats.values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect();
-        self.set(name, &floats.dims, FLOAT32, raw);
     }
 
     /// A constant of integers: one alone without `dims`, or a row of them.
@@ -166,6 +162,26 @@ impl<'a> Node<'a> {
         let attribute = [name, value, Field::varint(number::ATTRIBUTE_TYPE, INT)];
         self.rest.push(Field::bytes(number::NODE_ATTRIBUTE, wire::write(&attribute)));
         self
+    }
+
+    /// Sets an attribute of several integers, whatever it was.
+    fn set_ints(&mut self, name: &str, values: &[u64]) {
+        self.drop_attribute(name);
+        let values = values.iter().map(|value| Field::varint(number::ATTRIBUTE_INTS, *value));
+        let ends = [Field::text(number::ATTRIBUTE_NAME, name), Field::varint(number::ATTRIBUTE_TYPE, INTS)];
+        let attribute: Vec<Field<'_>> = ends.into_iter().chain(values).collect();
+        self.rest.push(Field::bytes(number::NODE_ATTRIBUTE, wire::write(&attribute)));
+    }
+
+    fn drop_attribute(&mut self, name: &str) {
+        let is_it = |bytes: &[u8]| {
+            let fields = wire::parse(bytes).unwrap_or_default();
+            wire::texts(&fields, number::ATTRIBUTE_NAME).any(|found| found == name)
+        };
+        self.rest.retain(|field| match &field.value {
+            Value::Bytes(bytes) => field.number != number::NODE_ATTRIBUTE || !is_it(bytes),
+            Value::Varint(_) | Value::Fixed32(_) | Value::Fixed64(_) => true,
+        });
     }
 
     fn parse(bytes: &'a [u8]) -> Option<Self> {
@@ -205,12 +221,5 @@ impl<'a> Node<'a> {
 
     fn attribute_ints(&self, name: &str) -> Option<Vec<u64>> {
         wire::varints(&self.attribute(name)?, number::ATTRIBUTE_INTS)
-    }
-
-    fn attribute_float(&self, name: &str) -> Option<f32> {
-        self.attribute(name)?.iter().find_map(|field| match field.value {
-            Value::Fixed32(bytes) if field.number == number::ATTRIBUTE_FLOAT => Some(f32::from_le_bytes(bytes)),
-            Value::Fixed32(_) | Value::Fixed64(_) | Value::Varint(_) | Value::Bytes(_) => None,
-        })
     }
 }

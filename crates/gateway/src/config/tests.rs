@@ -99,7 +99,7 @@ fn a_wrong_source_is_named_with_what_was_expected() {
         (&[], &["budget.voice_attempts"], "is not section.field=value"),
         (&[], &["matching.threshold=nan"], "matching.threshold is NaN"),
         (&[], &["matching.reconnect_evidence_seconds=0.4"], "must lie between 0.5 and 10"),
-        (&[], &["matching.reconnect_within_seconds=0"], "must lie between 1 and 3600"),
+        (&[], &["matching.reconnect_within_seconds=0"], "must lie between 1 and 120"),
         (&[], &["history.keep_days=3651"], "history.keep_days is 3651; it must lie between 0 and 3650"),
         (&[], &["queue.slots=0"], "queue.slots is 0; it must lie between 1 and 1000"),
     ] {

@@ -1,17 +1,17 @@
-//! What is exchanged in a graph so that it costs less and means the same: the three places where the CAM++ family wastes
-//! the time of one core. docs/decisions/0012 has what each brings.
+//! What is exchanged in a graph so that it costs less and means the same: the places where the CAM++ family wastes the time
+//! of a core. docs/decisions/0012 has what each brings; [`wide`] has the third.
 //!
 //! ```text
-//! Gather(mask, n / 100)                             ->  MatMul(mask, spread)      spread[s, n] = 1 where n / 100 = s
-//! ReduceMean(y) + AveragePool(y, 100)               ->  MatMul(y, means)          means[n, s]  = spread / frames + 1 / T
-//! Conv(Relu(BatchNormalization(x))), scale > 0      ->  Conv'(Max(x, floor))      floor = -shift / scale
+//! Gather(mask, n / 100)                    ->  MatMul(mask, spread)     spread[s, n] = 1 where n / 100 = s
+//! ReduceMean(y) + AveragePool(y, 100)      ->  MatMul(y, means)         means[n, s]  = spread / frames + 1 / T
+//! convolutions over [N, C, T]              ->  over [N, C, 1, T]
 //! ```
 //! The first is exact, because all but one of the summands are zero. The other two differ by rounding, and are left
 //! alone in a graph that rounds to eight bits: there rounding could tip a value over.
 
 use std::collections::BTreeSet;
 
-use super::{Floats, Graph, Node};
+use super::{Graph, Node, wide};
 
 /// Before each name that is added; no converter writes it.
 const OURS: &str = "rollcall.";
@@ -21,8 +21,8 @@ pub(crate) fn faster(model: &[u8]) -> Option<Vec<u8>> {
     let mut graph = Graph::parse(model)?;
     let rounds = graph.nodes.iter().any(|node| node.kind == "QuantizeLinear");
     let spread = Segments::find(&graph).is_some_and(|segments| segments.exchange(&mut graph, !rounds));
-    let folded = !rounds && fold_norms(&mut graph);
-    (spread || folded).then(|| graph.bytes())
+    let widened = !rounds && wide::widen(&mut graph);
+    (spread || widened).then(|| graph.bytes())
 }
 
 /// Frames in segments of equal length: which segment each belongs to.
@@ -135,65 +135,4 @@ fn drop_unused(graph: &mut Graph<'_>) {
             return;
         }
     }
-}
-
-/// Folds each batch normalisation before a rectifier and a convolution of width one into that convolution.
-///
-/// With a positive scale, relu(scale * x + shift) = scale * max(x, -shift / scale) + shift, and the convolution takes in
-/// what is left of it: one pass over the values in place of two.
-fn fold_norms(graph: &mut Graph<'_>) -> bool {
-    let places: Vec<usize> = (0..graph.nodes.len())
-        .filter(|at| graph.nodes.get(*at).is_some_and(|n| n.kind == "BatchNormalization"))
-        .collect();
-    let mut dropped = Vec::new();
-    for at in places {
-        dropped.extend(fold_norm(graph, at));
-    }
-    graph.nodes.retain(|node| !node.outputs.is_empty());
-    !dropped.is_empty()
-}
-
-fn fold_norm(graph: &mut Graph<'_>, at: usize) -> Option<()> {
-    let norm = graph.nodes.get(at)?.clone();
-    let relu = graph.only_taker(norm.output()?).filter(|node| node.kind == "Relu")?;
-    let rectified = relu.output()?.to_owned();
-    let conv = graph.only_taker(&rectified).filter(|node| node.kind == "Conv")?;
-    let narrow = conv.attribute_ints("kernel_shape") == Some(vec![1]) && conv.attribute_int("group").unwrap_or(1) == 1;
-    let plain = narrow && conv.attribute("pads").is_none() && conv.inputs.first() == Some(&rectified);
-    let [x, parts @ ..] = &norm.inputs[..] else { return None };
-    let (scale, shift) = affine(graph, parts, norm.attribute_float("epsilon").unwrap_or(1e-5))?;
-    let weight = graph.floats(conv.inputs.get(1)?).filter(|_| plain && scale.iter().all(|scale| *scale > 0.0))?;
-    let bias = conv.inputs.get(2).map(|name| graph.floats(name));
-    let bias = bias.map_or_else(|| Some(Vec::new()), |bias| bias.map(|bias| bias.values))?;
-    let conv_at = graph.nodes.iter().position(|node| node.inputs.first() == Some(&rectified))?;
-    let relu_at = graph.nodes.iter().position(|node| node.output() == Some(&rectified))?;
-
-    let (floor, name) = (format!("{OURS}floor.{at}"), [format!("{OURS}weight.{at}"), format!("{OURS}bias.{at}")]);
-    let floors = scale.iter().zip(&shift).map(|(scale, shift)| -shift / scale).collect();
-    graph.set_floats(&floor, &Floats { dims: vec![1, scale.len() as u64, 1], values: floors });
-    let rows = weight.values.chunks_exact(scale.len());
-    let own = bias.into_iter().chain(std::iter::repeat(0.0));
-    let shifted = rows.zip(own).map(|(row, own)| own + row.iter().zip(&shift).map(|(w, shift)| w * shift).sum::<f64>());
-    let shifted: Vec<f64> = shifted.collect();
-    let scaled = weight.values.iter().zip(scale.iter().cycle()).map(|(w, scale)| w * scale).collect();
-    graph.set_floats(&name[0], &Floats { dims: weight.dims, values: scaled });
-    graph.set_floats(&name[1], &Floats { dims: vec![shifted.len() as u64], values: shifted });
-    graph.nodes.get_mut(conv_at)?.inputs = [rectified.clone()].into_iter().chain(name).collect();
-    // The rectifier goes: its output is the maximum's now.
-    graph.nodes.get_mut(relu_at)?.outputs.clear();
-    *graph.nodes.get_mut(at)? = Node::new("Max", &[x, &floor], &rectified);
-    Some(())
-}
-
-/// What a batch normalisation multiplies each channel by and adds to it.
-fn affine(graph: &Graph<'_>, parts: &[String], epsilon: f32) -> Option<(Vec<f64>, Vec<f64>)> {
-    let [scale, shift, mean, variance] = parts else { return None };
-    let of = |name: &String| graph.floats(name).map(|floats| floats.values);
-    let (scale, shift, mean, variance) = (of(scale)?, of(shift)?, of(mean)?, of(variance)?);
-    let alike = [&shift, &mean, &variance].iter().all(|values| values.len() == scale.len()) && !scale.is_empty();
-    let factors = scale.iter().zip(&variance).map(|(scale, variance)| scale / (variance + f64::from(epsilon)).sqrt());
-    let factors: Vec<f64> = factors.collect();
-    let sums = factors.iter().zip(shift.iter().zip(&mean)).map(|(factor, (shift, mean))| shift - mean * factor);
-    let sums = sums.collect();
-    alike.then_some((factors, sums))
 }

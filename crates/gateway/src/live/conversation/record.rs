@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use matcher_core::{Event, Explanation, LaneId, Offer, Origin, Span, Speaker};
+use matcher_core::{Event, Explanation, LaneId, Offer, Origin, Scope, Span, Speaker};
 
 use super::{Conversation, LaneLink};
 use crate::store::{Page, SegmentRecord, VoiceRecord};
@@ -43,9 +43,9 @@ impl Conversation {
 impl LaneLink {
     /// The segments of one message. Parts of a segment around lost audio are one again.
     pub(super) fn page_of(&mut self, offers: &[Offer]) -> Page {
-        let mut segments: BTreeMap<(&str, Speaker), (Span, &Offer)> = BTreeMap::new();
+        let mut segments: BTreeMap<(&str, &Scope, Speaker), (Span, &Offer)> = BTreeMap::new();
         for offer in offers {
-            let key = (offer.segment.as_str(), offer.speaker);
+            let key = (offer.segment.as_str(), &offer.scope, offer.speaker);
             let whole = segments.entry(key).or_insert((offer.window, offer));
             whole.0 = Span::new(whole.0.start().min(offer.window.start()), whole.0.end().max(offer.window.end()))
                 .unwrap_or(offer.window);

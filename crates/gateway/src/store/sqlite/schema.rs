@@ -62,8 +62,12 @@ const RECEIPTS: &str = "
 /// A voice says who it is with a number of `mentions`, which goes with its person and is never given again. So whoever is
 /// deleted is gone from every voice at once, and who is enrolled under the same id later inherits none. There is no
 /// reference from voices: looking for a deleted person's would read all of them.
-const CONVERSATIONS: &str = "
+///
+/// An entry of an older receipt does not say which recording it is about, and is kept as one about none. Within a text
+/// JSON writes each quotation mark with a backslash, so what is replaced is a field's name and nothing else.
+const CONVERSATIONS: &str = r#"
     ALTER TABLE people ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0 CHECK (is_pinned IN (0, 1));
+    UPDATE receipts SET body = replace(body, '"scope":', '"recording":"","scope":');
 
     CREATE TABLE conversations (
         account    TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
@@ -126,7 +130,7 @@ const CONVERSATIONS: &str = "
         written_ms INTEGER NOT NULL,
         PRIMARY KEY (account, device)
     ) STRICT;
-";
+"#;
 
 /// Sets the connection up and brings the file to the current format.
 pub(super) fn prepare(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {
