@@ -63,7 +63,7 @@ async fn labels_are_made_over_http_while_the_conversation_lives_and_after_it_end
     let shown: Value = server.get(labels).json();
     assert_eq!(
         shown["voices"],
-        json!([{"generation": 2, "rejected": "not_me", "speaker": 3, "scope": "stream:0"}]),
+        json!([{"generation": 2, "rejected": "not_me", "speaker": 3, "recording_id": "recording", "scope": "stream:0"}]),
         "{shown}"
     );
 }

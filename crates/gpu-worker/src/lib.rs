@@ -11,7 +11,8 @@
 //!                    ▲ take, tell                      ▼
 //!                    └─────────────── worker thread: Extractor = front end (resample, fbank, mel) + session (onnx, runtime)
 //! ```
-//! The rules stand in [`turns`], [`intensity`] and the roster, which know neither threads nor clocks. [`install`] fetches
+//! The rules stand in [`turns`], [`intensity`], batching (what shares a run) and the roster, which know neither threads nor
+//! clocks. [`provider`] says on what a model runs, [`tuning`] how, and graph makes its nodes cheaper. [`install`] fetches
 //! the runtime and the models, [`inspect`] looks at others, [`mod@bench`] measures, [`scripted`] stands in for the model, [`remote`] asks another machine.
 
 mod bank;

@@ -15,8 +15,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// What is left a query: names, shapes and handles for the binding's call, and the vector itself, which goes to the caller.
-const BYTES_MAX: usize = 16 * 1_024;
-const ALLOCATIONS_MAX: usize = 60;
+const BYTES_MAX: usize = 4 * 1_024;
+const ALLOCATIONS_MAX: usize = 16;
 
 #[test]
 fn a_query_allocates_no_buffer_for_its_samples_or_features() {

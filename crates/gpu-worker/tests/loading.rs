@@ -63,6 +63,7 @@ fn a_manifest_with_a_wrong_field_is_refused_by_the_fields_name() {
         ("fingerprint", serde_json::json!("ABC")),
         ("file", serde_json::json!("../secret.onnx")),
         ("front_end", serde_json::json!("mfcc")),
+        ("tuning", serde_json::json!({"cpu": {"batch_max": 65}})),
         ("surprise", serde_json::json!(1)),
     ];
     let folder = Folder::new("manifest");

@@ -132,3 +132,58 @@ fn length(node: &mut Node<'_>) -> Option<()> {
 fn keeps(node: &Node<'_>) -> bool {
     node.attribute_int("keepdims").unwrap_or(1) == 1
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::graph::{Field, INT64, number, wire};
+
+    /// Reshape, a convolution of width three, `kind`, and the squeeze.
+    fn graph(kind: &str) -> Graph<'static> {
+        let mut conv = Node::new("Conv", &["a", "weight"], "b");
+        conv.set_ints("kernel_shape", &[3]);
+        conv.set_ints("pads", &[1, 1]);
+        let middle = Node::new(kind, &["b"], "c");
+        let nodes =
+            vec![Node::new("Reshape", &["x", "shape"], "a"), conv, middle, Node::new("Squeeze", &["c", "axes"], "y")];
+        let mut graph = Graph { model: Vec::new(), rest: Vec::new(), nodes, weights: BTreeMap::new() };
+        graph.set_ints("shape", &[3], &[0, 320, -1]);
+        graph.set_ints("axes", &[1], &[2]);
+        graph.set_ints("weight", &[4, 2, 3], &[0; 24]);
+        let output = wire::write(&[Field::text(number::VALUE_NAME, "y")]);
+        graph.rest.push(Field::bytes(number::GRAPH_OUTPUT, output));
+        graph
+    }
+
+    #[test]
+    fn every_axis_of_a_convolution_behind_the_reshape_gets_a_neighbour_of_length_one() {
+        let mut graph = graph("Relu");
+        assert_eq!(widen(&mut graph), cfg!(target_arch = "x86_64"));
+        if !cfg!(target_arch = "x86_64") {
+            return;
+        }
+        // Through the wire, as the runtime gets it.
+        let bytes = graph.bytes();
+        let graph = Graph::parse(&bytes).unwrap();
+        let [reshape, conv, _, squeeze] = &graph.nodes[..] else { panic!("no node came or went") };
+        assert_eq!(graph.ints(&reshape.inputs[1]).unwrap(), [0, 320, 1, -1]);
+        assert_eq!(graph.ints(&squeeze.inputs[1]).unwrap(), [2, 3]);
+        assert_eq!(conv.attribute_ints("kernel_shape").unwrap(), [1, 3]);
+        assert_eq!(conv.attribute_ints("pads").unwrap(), [0, 1, 0, 1]);
+        assert_eq!(graph.dims("weight").unwrap(), [4, 2, 1, 3]);
+        assert_eq!(graph.raw("weight", INT64).unwrap().1.len(), 24 * 8);
+        assert_eq!(graph.outputs(), ["y"]);
+    }
+
+    #[test]
+    fn a_graph_with_anything_else_in_it_is_left_alone() {
+        for kind in ["Softmax", "AveragePool", "Transpose"] {
+            let mut graph = graph(kind);
+            let before = graph.bytes();
+            assert!(!widen(&mut graph));
+            assert_eq!(graph.bytes(), before, "{kind}");
+        }
+    }
+}
