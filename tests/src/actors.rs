@@ -215,9 +215,19 @@ impl World {
 
     /// As [`World::client`], on a device.
     pub async fn client_on(&self, device: &str, recording: &str, conversation: &str) -> Client {
+        self.client_with(start(recording, conversation), |start| start["device_id"] = json!(device)).await
+    }
+
+    /// As [`World::client`], on a provider stream that the client names, as one does whose provider outlives its socket.
+    pub async fn client_of(&self, stream: &str, recording: &str, conversation: &str) -> Client {
+        let provider = json!({"name": "any", "scope": stream});
+        self.client_with(start(recording, conversation), |start| start["provider"] = provider).await
+    }
+
+    /// A socket whose `start` says something more.
+    pub async fn client_with(&self, mut start: Value, change: impl FnOnce(&mut Value)) -> Client {
         let mut client = self.connect();
-        let mut start = start(recording, conversation);
-        start["device_id"] = json!(device);
+        change(&mut start);
         client.send(start).await;
         client.event("ready").await;
         client

@@ -311,15 +311,7 @@ async fn check(earlier: Earlier, carried: bool, seconds: f64, (is_readable, is_c
 fn a_number_that_was_decided_about_is_given_to_no_new_label() {
     run(async {
         let world = world();
-        let with_labels = async |recording: &str, scope: &str| {
-            let mut client = world.connect();
-            let mut start = rollcall_tests::actors::start(recording, "talk");
-            start["provider"] = json!({"name": "any", "scope": scope});
-            client.send(start).await;
-            client.event("ready").await;
-            client
-        };
-        let mut first = with_labels("one", "first:0").await;
+        let mut first = world.client_of("first:0", "one", "talk").await;
         let part = first.speak(STRANGER, 1.0).await;
         let mut segment = first.segment(0, part);
         segment["speaker"] = json!("SPEAKER_00");
@@ -329,7 +321,7 @@ fn a_number_that_was_decided_about_is_given_to_no_new_label() {
         first.leave().await;
 
         for (recording, scope, expected) in [("two", "second:0", 1), ("one", "first:0", 0)] {
-            let mut client = with_labels(recording, scope).await;
+            let mut client = world.client_of(scope, recording, "talk").await;
             client.speak(STRANGER, 1.0).await;
             client.offer(vec![segment.clone()]).await;
             client.send(json!({"type": "explain", "speaker": "SPEAKER_00"})).await;

@@ -28,6 +28,15 @@ async fn leave_owner(world: &World, tone: i16) {
     client.leave().await;
 }
 
+/// A socket of the device on a stream that has a name; its recording and its conversation are called alike.
+async fn on_stream(world: &World, recording: &str) -> Client {
+    let more = |start: &mut Value| {
+        start["device_id"] = json!(DEVICE);
+        start["provider"] = json!({"name": "any", "scope": "stream:0"});
+    };
+    world.client_with(start(recording, recording), more).await
+}
+
 fn statuses(events: &[Value]) -> Vec<&str> {
     of_type(events, "speaker").into_iter().filter_map(|event| event["status"].as_str()).collect()
 }
@@ -233,11 +242,7 @@ fn a_rejection_of_the_owner_withdraws_the_capsule_for_good() {
 fn a_rejection_after_the_conversation_ended_is_heard_before_the_owner_is_believed() {
     run(async {
         let world = world(&[-1.0, 0.1]);
-        let mut client = world.connect();
-        let mut start = start("first", "first");
-        (start["device_id"], start["provider"]) = (json!(DEVICE), json!({"name": "any", "scope": "stream:0"}));
-        client.send(start).await;
-        client.event("ready").await;
+        let mut client = on_stream(&world, "first").await;
         client.say(1, OWNER, 5.0).await;
         client.leave().await;
         let correction = rejection(1, "stream:0");
@@ -254,11 +259,7 @@ fn a_rejection_after_the_conversation_ended_is_heard_before_the_owner_is_believe
 fn a_rejection_that_arrives_while_a_short_verdict_is_on_its_way_holds() {
     run(async {
         let world = world(&[-1.0, 0.1]);
-        let mut client = world.connect();
-        let mut start = start("first", "first");
-        (start["device_id"], start["provider"]) = (json!(DEVICE), json!({"name": "any", "scope": "stream:0"}));
-        client.send(start).await;
-        client.event("ready").await;
+        let mut client = on_stream(&world, "first").await;
         client.say(1, OWNER, 5.0).await;
         client.leave().await;
         let mut next = world.client_on(DEVICE, "second", "second").await;
@@ -330,11 +331,7 @@ fn a_short_accept_outlives_the_hint_and_seeds_no_capsule() {
     run(async {
         let world = world(&[-1.0, 0.1]);
         leave_owner(&world, OWNER).await;
-        let mut client = world.connect();
-        let mut start = start("second", "second");
-        (start["device_id"], start["provider"]) = (json!(DEVICE), json!({"name": "any", "scope": "stream:0"}));
-        client.send(start).await;
-        client.event("ready").await;
+        let mut client = on_stream(&world, "second").await;
         assert_eq!(after_two_seconds(&mut client, OWNER).await, ["user"]);
         pass(130.0).await;
         client.say(1, OWNER, 0.5).await;
@@ -353,11 +350,7 @@ fn a_short_accept_outlives_the_hint_and_seeds_no_capsule() {
 fn a_short_accept_is_taken_back_when_the_conversation_that_it_rests_on_says_otherwise() {
     run(async {
         let world = world(&[-1.0, 0.1]);
-        let mut client = world.connect();
-        let mut start = start("first", "first");
-        (start["device_id"], start["provider"]) = (json!(DEVICE), json!({"name": "any", "scope": "stream:0"}));
-        client.send(start).await;
-        client.event("ready").await;
+        let mut client = on_stream(&world, "first").await;
         client.say(1, OWNER, 5.0).await;
         client.leave().await;
         let mut next = world.client_on(DEVICE, "second", "second").await;

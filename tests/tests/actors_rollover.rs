@@ -4,7 +4,7 @@
 use gateway::store::Store as _;
 use matcher_core::receipt::{Correction, Named, Rejection, Ruling, Subject, VoiceName};
 use matcher_core::{PersonId, Role, Scope, Speaker};
-use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, pass, run, settle, start};
+use rollcall_tests::actors::{Answer, Client, World, at_distance, gallery, of_type, pass, run, settle};
 use serde_json::{Value, json};
 
 const OWNER: i16 = 200;
@@ -20,12 +20,7 @@ fn world() -> World {
 
 /// A socket on a stream that it names, as a client does whose provider outlives a conversation.
 async fn client(world: &World) -> Client {
-    let mut client = world.connect();
-    let mut start = start("recording", "talk");
-    start["provider"] = json!({"name": "any", "scope": STREAM});
-    client.send(start).await;
-    client.event("ready").await;
-    client
+    world.client_of(STREAM, "recording", "talk").await
 }
 
 async fn roll_over(client: &mut Client, to: &str, carry: bool) {
@@ -223,11 +218,7 @@ fn what_a_recording_knew_stays_in_its_conversation() {
         let mut first = client(&world).await;
         first.say(1, OWNER, 5.0).await;
         first.leave().await;
-        let mut elsewhere = world.connect();
-        let mut start = start("recording", "elsewhere");
-        start["provider"] = json!({"name": "any", "scope": STREAM});
-        elsewhere.send(start).await;
-        elsewhere.event("ready").await;
+        let mut elsewhere = world.client_of(STREAM, "recording", "elsewhere").await;
         elsewhere.say(1, OWNER, 0.5).await;
         assert_eq!(speakers(&elsewhere.events().await), []);
     });
@@ -292,15 +283,8 @@ fn two_devices_that_call_their_streams_alike_are_corrected_apart() {
     run(async {
         let world = world();
         world.enrol(gallery(true));
-        let with_stream = async |recording: &str| {
-            let mut client = world.connect();
-            let mut start = start(recording, "talk");
-            start["provider"] = json!({"name": "any", "scope": STREAM});
-            client.send(start).await;
-            client.event("ready").await;
-            client
-        };
-        let (mut phone, mut tablet) = (with_stream("phone").await, with_stream("tablet").await);
+        let (mut phone, mut tablet) =
+            (world.client_of(STREAM, "phone", "talk").await, world.client_of(STREAM, "tablet", "talk").await);
         for device in [&mut phone, &mut tablet] {
             device.say(0, STRANGER, 5.0).await; // Each counts its segments from s1.
             device.events().await;

@@ -2,10 +2,15 @@
 //!
 //! The mathematics is the same. The runtime has kernels that keep channels in blocks and need no packing, and uses them
 //! for two axes only: on x86-64 they do a convolution of width one in nine tenths of the time.
+//!
+//! A row of such kernels ends where something else stands between two of them, and everything is put into blocks again
+//! behind it. That would be each time the mask of a layer is multiplied in: the product is small, but it joins all that
+//! the layers before it gave. So the product passes through a convolution that changes nothing, and only it is put into
+//! blocks.
 
 use std::collections::BTreeSet;
 
-use super::{Graph, Node};
+use super::{FLOAT32, Graph, Node};
 
 /// The axes attribute that means the last one, as it is written: minus one.
 const LAST: u64 = u64::MAX;
@@ -17,30 +22,39 @@ pub(super) fn widen(graph: &mut Graph<'_>) -> bool {
     if !cfg!(target_arch = "x86_64") {
         return false;
     }
-    let mut widening = Widening { nodes: Vec::new(), dims: Vec::new(), constants: Vec::new(), narrow: BTreeSet::new() };
+    let mut widening = Widening::default();
     for node in &graph.nodes {
         let mut node = node.clone();
         if widening.node(graph, &mut node).is_none() {
             return false;
         }
+        let same = widening.same(graph, &mut node);
         widening.nodes.push(node);
+        widening.nodes.extend(same);
     }
-    let Widening { nodes, dims, constants, narrow } = widening;
+    let Widening { nodes, dims, constants, narrow, ones } = widening;
     if narrow.is_empty() {
         return false;
     }
     graph.nodes = nodes;
+    for channels in ones {
+        let count = usize::try_from(channels).unwrap_or(0);
+        graph.set(&ones_of(channels), &[channels, 1, 1, 1], FLOAT32, 1.0_f32.to_le_bytes().repeat(count));
+    }
     dims.iter().for_each(|(name, dims)| graph.set_dims(name, dims));
     constants.iter().for_each(|(name, values)| graph.set_ints(name, &[values.len() as u64], values));
     true
 }
 
+#[derive(Default)]
 struct Widening<'a> {
     nodes: Vec<Node<'a>>,
     dims: Vec<(String, Vec<u64>)>,
     constants: Vec<(String, Vec<i64>)>,
     /// Tensors that were [N, C, T] and will be [N, C, 1, T].
     narrow: BTreeSet<String>,
+    /// Numbers of channels for which a convolution that changes nothing is needed.
+    ones: BTreeSet<u64>,
 }
 
 impl Widening<'_> {
@@ -64,6 +78,22 @@ impl Widening<'_> {
         }
         self.narrow.extend(node.outputs.iter().cloned());
         Some(())
+    }
+
+    /// A convolution that changes nothing, behind the product of a mask and what a convolution gave.
+    fn same(&mut self, graph: &Graph<'_>, node: &mut Node<'_>) -> Option<Node<'static>> {
+        let [local, mask] = &node.inputs[..] else { return None };
+        let mask = graph.giver(mask).filter(|giver| node.kind == "Mul" && giver.kind == "MatMul")?;
+        let local = graph.giver(local).filter(|giver| giver.kind == "Conv")?;
+        mask.output().filter(|mask| self.narrow.contains(*mask))?;
+        let channels = *graph.dims(local.inputs.get(1)?)?.first()?;
+        let output = node.outputs.first_mut()?;
+        let inner = format!("{OURS}{output}");
+        let given = std::mem::replace(output, inner);
+        self.ones.insert(channels);
+        let mut same = Node::new("Conv", &[output, &ones_of(channels)], &given).with_int("group", channels);
+        same.set_ints("kernel_shape", &[1, 1]);
+        Some(same)
     }
 
     fn takes_narrow(&self, node: &Node<'_>) -> bool {
@@ -117,6 +147,10 @@ impl Widening<'_> {
         *node.inputs.get_mut(1)? = axes;
         Some(())
     }
+}
+
+fn ones_of(channels: u64) -> String {
+    format!("{OURS}ones.{channels}")
 }
 
 /// How many frames there are: the third of three is the fourth of four.
