@@ -102,7 +102,7 @@ enum Command {
     Enroll(enroll::Args),
     /// List, show or delete enrolled people, here or on a running server
     People(people::Args),
-    /// List, install or verify models and the inference runtime
+    /// List, install, add or verify models and the inference runtime
     Model(model::Args),
     /// Say which threshold and margin fit this model and these clips
     Calibrate(calibrate::Args),
