@@ -15,6 +15,7 @@ mod model;
 mod output;
 mod people;
 mod serve;
+mod simulate;
 mod stream;
 
 use std::ffi::OsString;
@@ -106,6 +107,8 @@ enum Command {
     Model(model::Args),
     /// Say which threshold and margin fit this model and these clips
     Calibrate(calibrate::Args),
+    /// Play scenarios to the scheduler and the budgets in simulated time, beside first come, first served
+    Simulate(simulate::Args),
     /// Measure what the README quotes: an extraction, many sockets
     Bench(bench::Args),
     /// Say what is missing or wrong on this machine, and how to mend it
@@ -122,6 +125,7 @@ impl Command {
             Self::People(args) => people::run(args, context),
             Self::Model(args) => model::run(args, context),
             Self::Calibrate(args) => calibrate::run(args, context),
+            Self::Simulate(args) => simulate::run(args),
             Self::Bench(args) => bench::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
         }

@@ -16,6 +16,7 @@ pub mod listen;
 pub mod live;
 pub mod people;
 pub mod serve;
+pub mod simulate;
 pub mod store;
 
 #[cfg(test)]

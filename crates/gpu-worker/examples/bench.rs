@@ -12,7 +12,10 @@ const ROUNDS: NonZeroUsize = NonZeroUsize::new(15).expect("fifteen is not zero")
 fn main() -> Result<(), Box<dyn Error>> {
     let home = std::env::args().nth(1).unwrap_or_else(|| ".rollcall".to_owned());
     let home = Path::new(&home);
-    let report = bench::extract(runtime::open(None, home)?, &Model::find("campplus", home)?, ROUNDS)?;
+    let model = Model::find("campplus", home)?;
+    let python = home.join("peers/bin/python3");
+    let plan = bench::Plan { model: &model, int8: None, rounds: ROUNDS, python: &python };
+    let report = bench::extract(runtime::open(None, home)?, &plan)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
 }

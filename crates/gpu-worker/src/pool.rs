@@ -11,8 +11,9 @@
 //! let voiceprint = pool.extract_blocking(clip)?;
 //! # Ok(()) }
 //! ```
-//! Every query is answered exactly once, whatever happens to its worker. Nothing is tried twice. The threads' lives are
-//! the supervisor's affair; what a query means is the caller's.
+//! Every query is answered exactly once, whatever happens to its worker. Nothing is tried twice, but that a run of several
+//! queries that failed as a whole is taken apart and each of them runs alone. The threads' lives are the supervisor's
+//! affair; what a query means is the caller's.
 
 use std::num::NonZeroUsize;
 use std::pin::pin;

@@ -4,11 +4,13 @@
 //! provider without an entry runs clip by clip on one thread.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::manifest::ManifestError;
@@ -70,16 +72,62 @@ pub fn write(path: &Path, provider: Provider, tuning: &Tuning) -> Result<(), Man
     let unreadable = |source| ManifestError::Unreadable { path: path.to_owned(), source };
     let malformed = |source| ManifestError::Malformed { path: path.to_owned(), source };
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let mut manifest: serde_json::Map<String, Value> = serde_json::from_str(&text).map_err(malformed)?;
+    let mut manifest: Fields = serde_json::from_str(&text).map_err(malformed)?;
     let tunings = manifest.get("tuning").cloned().map(serde_json::from_value::<Tunings>);
     let mut tunings = tunings.transpose().map_err(malformed)?.unwrap_or_default();
     tunings.insert(provider, *tuning);
-    manifest.insert("tuning".to_owned(), serde_json::to_value(tunings).map_err(malformed)?);
+    manifest.set("tuning", serde_json::to_value(tunings).map_err(malformed)?);
+    let text = serde_json::to_string_pretty(&manifest).map_err(malformed)?;
     // Whole or not at all: a manifest that is cut off is a model that is gone.
     let fresh = path.with_extension("json.new");
     let unwritable = |source| ManifestError::Unwritable { path: path.to_owned(), source };
-    std::fs::write(&fresh, format!("{:#}\n", Value::Object(manifest))).map_err(unwritable)?;
+    std::fs::write(&fresh, format!("{text}\n")).map_err(unwritable)?;
     std::fs::rename(&fresh, path).map_err(unwritable)
+}
+
+/// The fields of a JSON object in their order, which is whoever wrote them's.
+struct Fields(Vec<(String, Value)>);
+
+impl Fields {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+
+    fn set(&mut self, name: &str, value: Value) {
+        match self.0.iter_mut().find(|(field, _)| field == name) {
+            Some((_, place)) => *place = value,
+            None => self.0.push((name.to_owned(), value)),
+        }
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 #[cfg(test)]
@@ -98,11 +146,14 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join(Manifest::FILE_NAME);
         let plain = scripted::manifest();
-        std::fs::write(&path, serde_json::to_string(&plain).unwrap()).unwrap();
+        let before = serde_json::to_string_pretty(&plain).unwrap();
+        std::fs::write(&path, &before).unwrap();
         assert!(!std::fs::read_to_string(&path).unwrap().contains("tuning"), "without a tuning there is no table");
         write(&path, Provider::Cuda, &tuning(16)).unwrap();
         write(&path, Provider::Cpu, &Tuning::default()).unwrap();
         write(&path, Provider::Cuda, &tuning(8)).unwrap();
+        let after = std::fs::read_to_string(&path).unwrap();
+        assert!(after.starts_with(before.trim_end_matches(['\n', '}'])), "{after}");
         let read = Manifest::read(&path).unwrap();
         let expected = [(Provider::Cpu, Tuning::default()), (Provider::Cuda, tuning(8))].into();
         assert_eq!(read, Manifest { tuning: expected, ..plain });

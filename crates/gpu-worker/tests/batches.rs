@@ -108,10 +108,10 @@ fn patience_that_ends_during_a_shared_run_ends_for_one_alone() {
 #[test]
 fn a_caller_who_left_before_the_run_is_not_in_it() {
     let (pool, bus) = pool(8);
-    let mut tickets = together_but(&pool, &bus, &[1, 2, 3].map(|who| clip(FINE, who, 100)), |tickets| {
+    let tickets = together_but(&pool, &bus, &[1, 2, 3].map(|who| clip(FINE, who, 100)), |tickets| {
         drop(tickets.remove(1));
     });
-    assert_eq!(answers(tickets.drain(..).collect()), [Ok(1), Ok(3)]);
+    assert_eq!(answers(tickets), [Ok(1), Ok(3)]);
     assert_eq!(bus.runs(), [2]);
 }
 
@@ -166,7 +166,7 @@ fn the_real_model_gives_in_a_shared_run_what_it_gives_alone() {
     let vectors = extractor.extract_batch(&clips).expect("the clips are of one length");
     for (together, alone) in vectors.iter().zip(&alone) {
         let farthest = together.iter().zip(alone).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(farthest < 1e-4, "{farthest}: the values go up to 2");
+        assert!(farthest < 1e-5, "{farthest}: the values go up to 2");
     }
 }
 
@@ -305,17 +305,17 @@ impl Extractor for Seat {
         self.interrupted.store(false, Ordering::SeqCst);
         self.bus.runs.lock().expect("no test panics under it").push(clips.len());
         for clip in clips {
-            match clip.pcm[0] {
+            match told(clip).0 {
                 FAILS => return Err(ExtractError::Session("broken".to_owned())),
                 PANICS => panic!("a clip of this test panics"),
                 HANGS => self.hang()?,
                 _ => {}
             }
         }
-        let answer = |clip: &&Clip| match clip.pcm[0] {
+        let answer = |clip: &&Clip| match told(clip).0 {
             REFUSED => Err(ExtractError::Encoding("refused".to_owned())),
             NOT_A_NUMBER => Ok(vec![f32::NAN; DIMENSION]),
-            _ => Ok(scripted::voice_vector(f64::from(clip.pcm[1]) * 40.0, DIMENSION)),
+            _ => Ok(scripted::voice_vector(f64::from(told(clip).1) * 40.0, DIMENSION)),
         };
         Ok(clips.iter().map(answer).collect())
     }
@@ -345,6 +345,12 @@ fn settings(batch_max: usize) -> Settings {
 
 fn clip(kind: i16, who: i16, length: usize) -> Clip {
     support::clip([kind, who].into_iter().chain(std::iter::repeat(0)).take(length).collect(), 16_000)
+}
+
+/// What a clip does to its run, and who it is.
+fn told(clip: &Clip) -> (i16, i16) {
+    let [kind, who, ..] = clip.pcm[..] else { panic!("the clips of this test have two samples or more") };
+    (kind, who)
 }
 
 /// Queues clips while the worker is held, and lets it go.

@@ -1,0 +1,1 @@
+"""The one source of the dashboard, the rules and their tests. `generate.py` writes them; nothing here reads the clock."""

@@ -1,0 +1,187 @@
+"""What the dashboard asks, row by row: the promises first, then why a voice has no name, then what the machine does.
+
+Does not own how a panel is written down (see `grafana`). Job and instance are put into every selector there.
+"""
+
+from source.grafana import dashboard, panel
+from source.slo import ALLOWED, DAYS, FAST, OVERRIDE_SECONDS, PROMISES, late
+
+RATE = "$__rate_interval"
+EXITS, LEGACY = "omi_speaker_id_budget_exits_total", 'omi_speaker_id_match_exits_total{reason="embedding_budget"}'
+ATTEMPTS = "omi_speaker_id_embedding_attempts_total"
+WAIT = "rollcall_selection_wait_seconds"
+
+
+def per_second(metric, *labels, window=RATE):
+    by = f" by ({', '.join(labels)})" if labels else ""
+    return f"sum{by} (rate({metric}[{window}]))"
+
+
+def quantiles(histogram):
+    return [(f"histogram_quantile({q}, sum by (le) (rate({histogram}_bucket[{RATE}])))", f"p{round(q * 100)}") for q in (0.5, 0.95, 0.99)]
+
+
+def promises():
+    return [
+        *(panel(f"{says}, {DAYS} days",
+                f"The share of the last {DAYS} days' events that kept the promise; {1 - ALLOWED:.0%} is promised. Young servers show the "
+                "days that they have. Nothing is shown while nothing has happened.", "percentunit",
+                (f'1 - rollcall:slo_errors:ratio_rate{DAYS}d{{slo="{name}"}}', "{{job}}"), kind="stat", width=6, height=5, max=1,
+                decimals=3) for name, says, _, _ in PROMISES),
+        panel("Allowance left", f"What is left of the {ALLOWED:.0%} of events that may fail in {DAYS} days: 100 % is untouched, below 0 the "
+              "promise is broken. No new risk should be taken near 0.", "percentunit",
+              (f"1 - rollcall:slo_errors:ratio_rate{DAYS}d / {ALLOWED}", "{{job}} {{slo}}"), kind="stat", width=6, height=5, min=None),
+        panel("Pace of spending", "How many times as fast as allowed the failures come: at 1 the allowance lasts exactly. The lines are where "
+              "the fast alert fires, over six hours and over one.", "none",
+              (f"rollcall:slo_errors:ratio_rate1h / {ALLOWED}", "{{job}} {{slo}}, 1 h"),
+              (f"rollcall:slo_errors:ratio_rate6h / {ALLOWED}", "{{job}} {{slo}}, 6 h"), lines=tuple(sorted(pace for pace, *_ in FAST))),
+        panel("Time to a verdict", "From the receipt of a segment to the verdict that it led to: waiting for a turn, the model, and the "
+              "decision. Gaps are times without a verdict.", "s", *quantiles("rollcall_verdict_seconds")),
+        panel("Broken invariants and books", "Both are 0 in a healthy process, and any other value is a bug: states that the program rules "
+              "out, and what the accounts differ by (exits by cap against the budget's exits, attempts against their endings).", "short",
+              ("sum(increase(rollcall_invariant_violations_total[$__range]))", "broken invariants"),
+              (f"sum(abs(sum by (job, instance) ({EXITS}) - sum by (job, instance) ({LEGACY})))", "denials booked under no cap, or two"),
+              (f'sum(abs(sum by (job, instance) ({ATTEMPTS}{{outcome="reserved"}}) - sum by (job, instance) '
+               f'({ATTEMPTS}{{outcome!="reserved"}}) - sum by (job, instance) (rollcall_open_queries)))', "attempts lost or invented"),
+              kind="stat", width=5, lines=(1,)),
+        panel("Versions", "How many instances run which version. Two at once are a roll-out: compare counters old and new only over "
+              "instances of one version.", "short", ("count by (version) (rollcall_build_info)", "{{version}}"), kind="stat", width=3),
+    ]
+
+
+def funnel():
+    return [
+        panel("Attempts by outcome", "Voiceprint queries. `reserved` has spent an attempt and a token before anything was awaited; "
+              "`succeeded` brought a voiceprint, which is not yet a name; `failed` is everything else. Neither ending refunds. Endings lag "
+              "reservations.", "reqps", (per_second(ATTEMPTS, "outcome"), "{{outcome}}")),
+        panel("Decisions", "What was decided about voices, by whom it was about. `pending` lacks evidence, `ambiguous` is two people too "
+              "near or two voices that claim the owner, `rejected` is nobody known.", "ops",
+              (per_second("omi_speaker_id_live_decisions_total", "target", "decision"), "{{target}} {{decision}}"), stacked=True),
+        panel("Exits by reason", "Updates that led to no verdict, each under one reason. `already_mapped` and `window_shorter_than_minimum` "
+              "are everyday; `embedding_budget` is a denial; `authority_unavailable` is a store that cannot be read.", "ops",
+              (per_second("omi_speaker_id_match_exits_total", "reason"), "{{reason}}"), stacked=True),
+    ]
+
+
+def budgets():
+    def over(metric, window="1d"):
+        return f"sum(increase({metric}[{window}]))"
+
+    def incidence(metric):
+        return f"sum by (cap) (increase({metric}[1d]))"
+
+    return [
+        panel("Denials by cap", "Every denied query under exactly one cap. `voice`: its attempts are spent; `socket`: the tokens are; "
+              "`both`. Repeated updates of one voice count again, and coalescing alone can make them fewer: read it beside the incidence.",
+              "ops", (per_second(EXITS, "cap"), "{{cap}}"), stacked=True),
+        panel("Sum of the caps against the old counter", "The three exclusive caps together, and the counter that dashboards had before. "
+              "The lines lie on each other on instances of one version; a gap is a mixed roll-out or a bug.", "ops",
+              (per_second(EXITS, window="1h"), "sum of the caps"), (per_second(LEGACY, window="1h"), "match_exits, embedding_budget")),
+        panel("Queries an open socket and hour", "What sockets spend of their refill: 240 an hour by default is the ceiling beyond the "
+              "burst. Far below it with many denials by `voice` is a few insistent voices.", "short",
+              (f'sum by (instance) (increase({ATTEMPTS}{{outcome="reserved"}}[1h])) / (sum by (instance) '
+               "(avg_over_time(rollcall_sockets[1h])) > 0)", "{{instance}}")),
+        panel("Voices denied at all, a day", "Each voice once in its generation, by the first cap. Cohorts, not people: a rollover counts "
+              "anew. When it happened, not who is denied now.", "short", (incidence("omi_speaker_id_budget_voices_total"), "{{cap}}"), width=6),
+        panel("Sockets denied at all, a day", "Each socket once in its life, by the first cap; also when only a voice's attempts were "
+              "spent.", "short", (incidence("omi_speaker_id_budget_sockets_total"), "{{cap}}"), width=6),
+        panel("Repeats: denials a denied voice, a day", "Denials over denied voices and over denied sockets. Many repeats and few voices is "
+              "insistence; few repeats and many voices is a budget that is too tight.", "short",
+              (f"{over(EXITS)} / ({over('omi_speaker_id_budget_voices_total')} > 0)", "denials a denied voice"),
+              (f"{over(EXITS)} / ({over('omi_speaker_id_budget_sockets_total')} > 0)", "denials a denied socket"), width=6),
+        panel("Speech that went unexamined", "Seconds of speech a second that left a voice's list of ranges because newer speech came. "
+              "Some is normal when a voice speaks on while it is denied.", "none",
+              (per_second("rollcall_evicted_range_seconds_total"), "seconds a second"), width=6),
+    ]
+
+
+def fairness():
+    return [
+        panel("How long voices waited for their turn", f"Each column's turns by how long they waited. The row that begins at {OVERRIDE_SECONDS} s "
+              "and all above it were taken because of their age.", "s",
+              (f"sum by (le) (increase({WAIT}_bucket[{RATE}]))", "{{le}}"), kind="heatmap", width=12),
+        panel("Wait for a turn", f"From the moment a voice could be examined to its dispatch, first tries and repeats together. The line is the "
+              f"age of {OVERRIDE_SECONDS} s at which the oldest goes before everything.", "s", *quantiles(WAIT),
+              ("max(rollcall_queue_oldest_age_seconds)", "oldest that waits now"), width=12, lines=(OVERRIDE_SECONDS,)),
+        panel("Turns that waited beyond the override", "Above a quarter (the line) the order is close to first-in-first-out, and first tries "
+              "lose their lead: there is more to examine than the engine can.", "percentunit",
+              (late(WAIT, OVERRIDE_SECONDS, RATE, "instance"), "{{instance}}"), width=12, lines=(0.25,), max=1),
+        panel("Voices that wait", "All queues together, and the average of a conversation; a queue holds 100 voices by default.", "short",
+              ("sum(rollcall_queue_slots)", "all"),
+              ("sum(rollcall_queue_slots) / (sum(rollcall_conversations) > 0)", "a conversation"), width=12),
+    ]
+
+
+def engine():
+    return [
+        panel("Pool", "Workers that are able to extract beside those configured, and queries under way. Queries well above the workers wait "
+              "in the pool.", "short", ("sum(rollcall_workers_up)", "able"), ("sum(rollcall_workers)", "configured"),
+              ("sum(rollcall_open_queries)", "queries under way")),
+        panel("Time of a query", "From the reservation to the settlement, waiting in the pool and running together. The line is the deadline "
+              "at which a query is given up.", "s", *quantiles("rollcall_extraction_seconds"), lines=(5,)),
+        panel("Failures by kind", "Queries that brought no voiceprint. `cancelled` is a caller who left; `deadline_passed` and `queue_full` "
+              "are overload; the others are the model, a worker or a clip.", "ops",
+              (per_second("rollcall_extraction_failures_total", "kind"), "{{kind}}"), stacked=True),
+        panel("Worker restarts, an hour", "Workers that were started again after a panic, a hang or a lost thread.", "short",
+              ("sum by (instance) (increase(rollcall_worker_restarts_total[1h]))", "{{instance}}"), width=6),
+        panel("What computes", "Instances by execution provider; `remote` asks extraction servers.", "short",
+              ("count by (provider) (rollcall_engine_info)", "{{provider}}"), kind="stat", width=6),
+        panel("Servers in service", "1 while an extraction server is asked, 0 while it is given a rest or is being tried. Servers are told "
+              "apart by their place in remote.endpoints, from 0. Empty where voiceprints are computed in the process.", "short",
+              ('rollcall_endpoint_circuit{state="closed"}', "{{instance}} {{endpoint}}"), kind="state-timeline", width=12, max=1),
+        panel("Queries a server works on", "Under way at each extraction server. Empty where voiceprints are computed in the process.", "short",
+              ("rollcall_endpoint_under_way", "{{instance}} {{endpoint}}")),
+        panel("Answers of a server", "Queries that it answered with a voiceprint. Empty where voiceprints are computed in the process.", "reqps",
+              (per_second("rollcall_endpoint_answered_total", "instance", "endpoint"), "{{instance}} {{endpoint}}")),
+        panel("Failures of servers", "Queries that were sent to a server in vain, by what went wrong. Some were then answered by another. "
+              "Empty where voiceprints are computed in the process.", "ops",
+              (per_second("rollcall_endpoint_failures_total", "endpoint", "kind"), "{{endpoint}} {{kind}}"), stacked=True),
+    ]
+
+
+def identity():
+    return [
+        panel("Named voices at a rollover, an hour", "What carried a name into the next conversation: a person's decision, evidence that was "
+              "accepted again, or nothing, and the voice is examined anew.", "short",
+              ("sum by (carried, target) (increase(omi_live_speaker_rollover_total[1h]))", "{{target}} {{carried}}"), stacked=True),
+        panel("Reconnects, an hour", "Owners who came back on a device: looked up, recognised early, or not. `rejected` without a device name "
+              "is every client that sends none.", "short",
+              ("sum by (outcome) (increase(omi_owner_reconnect_total[1h]))", "{{outcome}}")),
+        panel("Why a reconnect was not early, an hour", "`absent` and `no_device` are everyday; `acoustic` and `arbitration` are voices that do "
+              "not fit; `corrupt` and `unavailable` are the store.", "short",
+              ('sum by (reason) (increase(omi_owner_reconnect_total{outcome="rejected"}[1h]))', "{{reason}}"), stacked=True),
+        panel("Collapsed numbers, an hour", "Runs in which a provider seems to have put several people under one number. Their verdicts do "
+              "not hold; a rise after a provider's update is worth asking it.", "short",
+              ("sum(increase(omi_live_speaker_collapse_total[1h]))", "runs"), width=12),
+        panel("Enrolled people", "People whom voices can be named after. A step down is a deletion.", "short",
+              ("sum by (instance) (rollcall_people)", "{{instance}}"), width=12),
+    ]
+
+
+def machine():
+    return [
+        panel("Sockets and conversations", "Open now.", "short", ("sum(rollcall_sockets)", "sockets"),
+              ("sum(rollcall_conversations)", "conversations")),
+        panel("Refusals at the door", "Audio, messages and sockets that were refused. `capacity` is a limit of the process, `slow_client` does "
+              "not read its events, `draining` is a shutdown; the others are clients that break the protocol.", "ops",
+              (per_second("rollcall_refused_total", "reason"), "{{reason}}"), stacked=True),
+        panel("Memory", "Resident memory of each process.", "bytes",
+              ("sum by (instance) (rollcall_process_resident_memory_bytes)", "{{instance}}")),
+        panel("Memory a socket", "Resident memory over open sockets. It falls as sockets come and nears a ring of audio; a steady climb at the "
+              "same load is a leak.", "bytes", ("sum by (instance) (rollcall_process_resident_memory_bytes) / (sum by (instance) "
+                                                "(rollcall_sockets) > 0)", "{{instance}}")),
+        panel("CPU", "Cores in use, user and system together.", "short",
+              (per_second("rollcall_process_cpu_seconds_total", "instance"), "{{instance}}")),
+        panel("Threads and open files", "Files include sockets. Both are flat at a steady number of sockets.", "short",
+              ("sum by (instance) (rollcall_process_threads)", "{{instance}} threads"),
+              ("sum by (instance) (rollcall_process_open_fds)", "{{instance}} files")),
+        panel("Store", "Size of the store on disk: people, corrections, what is remembered of conversations.", "bytes",
+              ("sum by (instance) (rollcall_store_bytes)", "{{instance}}"), width=24, height=6),
+    ]
+
+
+def model():
+    rows = [("Promises", promises()), ("From a voice to a name", funnel()), ("Budgets", budgets()), ("Fairness", fairness()),
+            ("Engine", engine()), ("Identity over time", identity()), ("Sockets and memory", machine())]
+    # A version that was not there five minutes ago.
+    return dashboard(rows, "count by (version) (rollcall_build_info) unless count by (version) (rollcall_build_info offset 5m)")

@@ -1,0 +1,168 @@
+"""The rules' tests: a healthy service, and for each alert a service that differs in the one thing it is about.
+
+Every case names the whole set of alerts that fire at a minute, so that each is also a test that no other one does. A case that stays
+just below a limit, or that is over, names none. Nothing is taken from the rules: a wrong name or number there fails here.
+"""
+
+import re
+
+WHERE = 'job="rollcall", instance="a"'
+PAGE, TICKET = "page", "ticket"
+
+
+def flow(*steps):
+    """A counter that rises: (minutes, events a minute) after one another, as promtool notates it."""
+    value, parts = 0, []
+    for minutes, each in steps:
+        parts.append(f"{value}+{each}x{minutes - 1}")
+        value += minutes * each
+    return " ".join(parts)
+
+
+def level(*steps):
+    """A level that holds: (minutes, value) after one another; None is a scrape without the series."""
+    return " ".join(f"_x{minutes - 1}" if value is None else f"{value}x{minutes - 1}" for minutes, value in steps)
+
+
+def series(name, **labels):
+    pairs = "".join(f', {key}="{value}"' for key, value in labels.items())
+    return f"{name}{{{WHERE}{pairs}}}"
+
+
+EXITS = {cap: series("omi_speaker_id_budget_exits_total", cap=cap) for cap in ("voice", "socket", "both")}
+LEGACY = series("omi_speaker_id_match_exits_total", reason="embedding_budget")
+UNREAD = series("omi_speaker_id_match_exits_total", reason="authority_unavailable")
+TRIED = {end: series("omi_speaker_id_embedding_attempts_total", outcome=end) for end in ("reserved", "succeeded", "failed")}
+FAILURES = {kind: series("rollcall_extraction_failures_total", kind=kind) for kind in ("extraction", "cancelled")}
+BROKEN = series("rollcall_invariant_violations_total", kind="lane_books")
+REFUSED = {why: series("rollcall_refused_total", reason=why) for why in ("capacity", "malformed")}
+LEFT = series("omi_owner_reconnect_total", outcome="rejected", reason="corrupt")
+CIRCUIT = {at: series("rollcall_endpoint_circuit", endpoint=at, state="closed") for at in (0, 1)}
+BUILD, UP, OPEN = series("rollcall_build_info", version="1"), series("up"), series("rollcall_open_queries")
+WORKERS, WORKERS_UP = series("rollcall_workers"), series("rollcall_workers_up")
+RESTARTS, AGE = series("rollcall_worker_restarts_total"), series("rollcall_queue_oldest_age_seconds")
+SLOTS, CONVERSATIONS = series("rollcall_queue_slots"), series("rollcall_conversations")
+
+
+def wait(bound, whole="rollcall_selection_wait_seconds"):
+    return series(f"{whole}_bucket", le=bound)
+
+
+def taken(name):
+    return series(f"{name}_count")
+
+
+WAITS, VERDICTS = taken("rollcall_selection_wait_seconds"), taken("rollcall_verdict_seconds")
+VERDICT_IN_TIME = wait("2.5", "rollcall_verdict_seconds")
+
+
+def healthy(n):
+    """Sixty queries a minute, all well, all at once; two denials a minute; two workers, two servers."""
+    quiet = [FAILURES["extraction"], FAILURES["cancelled"], TRIED["failed"], BROKEN, UNREAD, LEFT, RESTARTS, *REFUSED.values(),
+             EXITS["both"]]
+    busy = [TRIED["reserved"], TRIED["succeeded"], WAITS, VERDICTS, VERDICT_IN_TIME, wait("1.0"), wait("5.0")]
+    return ({name: flow((n, 0)) for name in quiet} | {name: flow((n, 60)) for name in busy}
+            | {EXITS["voice"]: flow((n, 1)), EXITS["socket"]: flow((n, 1)), LEGACY: flow((n, 2))}
+            | {name: level((n, 1)) for name in (BUILD, UP, *CIRCUIT.values())}
+            | {WORKERS: level((n, 2)), WORKERS_UP: level((n, 2)), OPEN: level((n, 0)), AGE: level((n, 0.2)),
+               SLOTS: level((n, 90)), CONVERSATIONS: level((n, 3))})
+
+
+def failing(*steps):
+    """Of sixty queries a minute so many fail, in quarters, which add up exactly: the books balance all the same."""
+    bad = flow(*steps)
+    return {FAILURES["extraction"]: bad, TRIED["failed"]: bad, TRIED["succeeded"]: flow(*((m, 60 - each) for m, each in steps))}
+
+
+def denied(*steps):
+    """Denials by the cap `both`, above the two a minute of the others."""
+    return {EXITS["both"]: flow(*steps), LEGACY: flow(*((m, each + 2) for m, each in steps))}
+
+
+def slow(*names):
+    return {name: flow((60, 50)) for name in names}
+
+
+# What is the case, at which minute, what differs, who fires. A minute's samples include the one at minute 0.
+def cases():
+    yield "a healthy service is silent for hours", 480, {}, {}
+    yield "one failure in two hundred and forty is within the promise", 480, failing((481, 0.25)), {}
+    yield "a quarter failing for forty minutes after six good hours", 400, failing((361, 0), (40, 15)), {
+        "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    yield "half failing for half an hour, which ended", 400, failing((363, 0), (30, 30), (8, 0)), {"RollcallBurnsSlowly": TICKET}
+    yield "seven in a hundred failing all day long", 480, failing((481, 4.5)), {
+        "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    yield "two in a hundred failing all day long", 480, failing((481, 1.25)), {"RollcallBurnsSlowly": TICKET}
+    yield "callers who leave are nobody's failure", 60, {
+        FAILURES["cancelled"]: flow((61, 30)), TRIED["failed"]: flow((61, 30)), TRIED["succeeded"]: flow((61, 30))}, {}
+    yield "few queries, all failing, are too few to tell", 59, {
+        name: flow((60, each)) for name, each in ((TRIED["reserved"], 0.25), (TRIED["failed"], 0.25), (TRIED["succeeded"], 0),
+                                                  (FAILURES["extraction"], 0.25))}, {}
+    yield "a sixth of the turns come late", 59, slow(wait("1.0")), {"RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    yield "a sixth of the verdicts come late", 59, slow(VERDICT_IN_TIME), {
+        "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    yield "the text format writes the bounds without a fraction", 59, {
+        wait("1.0"): None, wait("5.0"): None, wait("1"): flow((60, 60)), wait("5"): flow((60, 60))}, {}
+
+    yield "an invariant breaks", 30, {BROKEN: flow((25, 0), (1, 1), (5, 0))}, {"RollcallInvariantBroken": PAGE}
+    yield "it broke long ago", 45, {BROKEN: flow((25, 0), (1, 1), (20, 0))}, {}
+    yield "a denial is booked under no cap", 30, {LEGACY: flow((28, 2), (3, 3))}, {"RollcallBooksDiffer": PAGE}
+    yield "an attempt is lost", 30, {TRIED["succeeded"]: flow((28, 60), (3, 59))}, {"RollcallBooksDiffer": PAGE}
+    yield "what is open explains the difference", 30, {
+        TRIED["succeeded"]: f'0x0 {flow((30, 60))}', OPEN: level((1, 0), (30, 60))}, {}
+
+    yield "an instance stops answering", 34, {UP: level((30, 1), (5, 0)), BUILD: level((30, 1), (5, None))}, {
+        "RollcallUnreachable": PAGE}
+    yield "it stops for a moment", 34, {UP: level((30, 1), (1, 0), (4, 1))}, {}
+    yield "nothing is left to scrape", 12, {".*": None}, {"RollcallAbsent": PAGE}
+    yield "something else is down", 30, {'up{job="other", instance="z"}': level((31, 0))}, {}
+    yield "no worker is up", 30, {WORKERS_UP: level((28, 2), (3, 0))}, {"RollcallNoWorker": PAGE}
+    yield "one worker is down for a quarter of an hour", 30, {WORKERS_UP: level((15, 2), (16, 1))}, {"RollcallWorkersMissing": TICKET}
+    yield "one worker is down for five minutes", 30, {WORKERS_UP: level((25, 2), (6, 1))}, {}
+    yield "every server is out", 30, {at: level((28, 1), (3, 0)) for at in CIRCUIT.values()}, {"RollcallNoEndpoint": PAGE}
+    yield "one server is out for a quarter of an hour", 30, {CIRCUIT[1]: level((15, 1), (16, 0))}, {"RollcallEndpointOut": TICKET}
+    yield "one server is out for five minutes", 30, {CIRCUIT[1]: level((25, 1), (6, 0))}, {}
+
+    yield "workers restart every other minute", 30, {RESTARTS: flow((31, 0.5))}, {"RollcallWorkersRestart": TICKET}
+    yield "one worker restarts", 30, {RESTARTS: flow((20, 0), (1, 1), (10, 0))}, {}
+    yield "a third of the turns waited beyond the override", 59, {wait("5.0"): flow((60, 40)), wait("1.0"): flow((60, 40))}, {
+        "RollcallOverrideShare": TICKET, "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    yield "a fifth of them did", 59, {wait("5.0"): flow((60, 48)), wait("1.0"): flow((60, 48))}, {
+        "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    yield "the oldest voice waits for twenty seconds", 30, {AGE: level((20, 1), (11, 20))}, {"RollcallQueueOld": TICKET}
+    yield "it waits for ten", 30, {AGE: level((31, 10))}, {}
+    yield "the queues are nearly full", 30, {SLOTS: level((20, 90), (11, 270))}, {"RollcallQueuesFull": TICKET}
+    yield "full queues without a conversation are a moment between two levels", 30, {
+        SLOTS: level((31, 270)), CONVERSATIONS: level((31, 0))}, {}
+    yield "denials by one cap rise thirtyfold", 480, denied((420, 1), (61, 30)), {"RollcallExitsRise": TICKET}
+    yield "denials were always many", 480, denied((481, 30)), {}
+    yield "the door refuses for want of room", 30, {REFUSED["capacity"]: flow((31, 12))}, {"RollcallRefuses": TICKET}
+    yield "clients send nonsense", 30, {REFUSED["malformed"]: flow((31, 60))}, {}
+    yield "corrections cannot be read", 30, {UNREAD: flow((25, 0), (6, 1))}, {"RollcallAuthorityUnavailable": TICKET}
+    yield "what a device left behind cannot be read", 30, {LEFT: flow((25, 0), (6, 1))}, {"RollcallReconnectUnreadable": TICKET}
+
+
+def service(minutes, differences):
+    """The healthy service with the differences; a pattern or a series with None goes."""
+    made = healthy(minutes + 1)
+    for name, values in differences.items():
+        if values is not None:
+            made[name] = values
+            continue
+        made = {other: kept for other, kept in made.items() if other != name and not (name == ".*" and re.fullmatch(name, other))}
+    return made
+
+
+def tests():
+    made = []
+    for name, minute, differences, firing in cases():
+        inputs = [{"series": one, "values": values} for one, values in service(minute, differences).items()]
+        expected = [{"labels": f'{{alertname="{alert}", severity="{severity}"}}', "value": 1} for alert, severity in firing.items()]
+        made.append({"name": name, "interval": "1m", "input_series": inputs, "promql_expr_test": [
+            {"expr": 'count by (alertname, severity) (ALERTS{alertstate="firing"})', "eval_time": f"{minute}m",
+             "exp_samples": expected}]})
+    return {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": made}
+
+
+def fired():
+    return {alert for *_, firing in cases() for alert in firing}
