@@ -372,7 +372,8 @@ fn every_query_is_answered_while_servers_come_and_go() {
 /// A manifest with this front end.
 fn manifest(front_end: &str) -> Manifest {
     let mut value = serde_json::to_value(scripted::manifest()).expect("a manifest is JSON");
-    value["front_end"] = front_end.into();
+    let fields = value.as_object_mut().expect("a manifest is a JSON object");
+    fields.insert("front_end".to_owned(), front_end.into());
     serde_json::from_value(value).expect("the front end is known")
 }
 
