@@ -18,7 +18,8 @@ def per_second(metric, *labels, window=RATE):
 
 
 def quantiles(histogram):
-    return [(f"histogram_quantile({q}, sum by (le) (rate({histogram}_bucket[{RATE}])))", f"p{round(q * 100)}") for q in (0.5, 0.95, 0.99)]
+    buckets = f"sum by (le) (rate({histogram}_bucket[{RATE}]))"
+    return [(f"histogram_quantile({share}, {buckets})", f"p{round(share * 100)}") for share in (0.5, 0.95, 0.99)]
 
 
 def promises():
@@ -106,9 +107,9 @@ def fairness():
         panel("Turns that waited beyond the override", "Above a quarter (the line) the order is close to first-in-first-out, and first tries "
               "lose their lead: there is more to examine than the engine can.", "percentunit",
               (late(WAIT, OVERRIDE_SECONDS, RATE, "instance"), "{{instance}}"), width=12, lines=(0.25,), max=1),
-        panel("Voices that wait", "All queues together, and the average of a conversation; a queue holds 100 voices by default.", "short",
+        panel("Voices that wait", "All queues together, and the average of a socket's, which holds 100 voices by default.", "short",
               ("sum(rollcall_queue_slots)", "all"),
-              ("sum(rollcall_queue_slots) / (sum(rollcall_conversations) > 0)", "a conversation"), width=12),
+              ("sum(rollcall_queue_slots) / (sum(rollcall_sockets) > 0)", "a socket"), width=12),
     ]
 
 
@@ -160,7 +161,8 @@ def identity():
 
 def machine():
     return [
-        panel("Sockets and conversations", "Open now.", "short", ("sum(rollcall_sockets)", "sockets"),
+        panel("Sockets and conversations", "Open now. A conversation may hold several sockets, and outlives one that drops for a while.",
+              "short", ("sum(rollcall_sockets)", "sockets"),
               ("sum(rollcall_conversations)", "conversations")),
         panel("Refusals at the door", "Audio, messages and sockets that were refused. `capacity` is a limit of the process, `slow_client` does "
               "not read its events, `draining` is a shutdown; the others are clients that break the protocol.", "ops",

@@ -41,7 +41,7 @@ CIRCUIT = {at: series("rollcall_endpoint_circuit", endpoint=at, state="closed") 
 BUILD, UP, OPEN = series("rollcall_build_info", version="1"), series("up"), series("rollcall_open_queries")
 WORKERS, WORKERS_UP = series("rollcall_workers"), series("rollcall_workers_up")
 RESTARTS, AGE = series("rollcall_worker_restarts_total"), series("rollcall_queue_oldest_age_seconds")
-SLOTS, CONVERSATIONS = series("rollcall_queue_slots"), series("rollcall_conversations")
+SLOTS, SOCKETS = series("rollcall_queue_slots"), series("rollcall_sockets")
 
 
 def wait(bound, whole="rollcall_selection_wait_seconds"):
@@ -65,7 +65,7 @@ def healthy(n):
             | {EXITS["voice"]: flow((n, 1)), EXITS["socket"]: flow((n, 1)), LEGACY: flow((n, 2))}
             | {name: level((n, 1)) for name in (BUILD, UP, *CIRCUIT.values())}
             | {WORKERS: level((n, 2)), WORKERS_UP: level((n, 2)), OPEN: level((n, 0)), AGE: level((n, 0.2)),
-               SLOTS: level((n, 90)), CONVERSATIONS: level((n, 3))})
+               SLOTS: level((n, 90)), SOCKETS: level((n, 3))})
 
 
 def failing(*steps):
@@ -93,6 +93,7 @@ def cases():
     yield "seven in a hundred failing all day long", 480, failing((481, 4.5)), {
         "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
     yield "two in a hundred failing all day long", 480, failing((481, 1.25)), {"RollcallBurnsSlowly": TICKET}
+    yield "all have failed for nine minutes, a moment ago enough for the alert", 409, failing((400, 0), (10, 60)), {}
     yield "callers who leave are nobody's failure", 60, {
         FAILURES["cancelled"]: flow((61, 30)), TRIED["failed"]: flow((61, 30)), TRIED["succeeded"]: flow((61, 30))}, {}
     yield "few queries, all failing, are too few to tell", 59, {
@@ -113,13 +114,17 @@ def cases():
 
     yield "an instance stops answering", 34, {UP: level((30, 1), (5, 0)), BUILD: level((30, 1), (5, None))}, {
         "RollcallUnreachable": PAGE}
-    yield "it stops for a moment", 34, {UP: level((30, 1), (1, 0), (4, 1))}, {}
+    yield "it stopped a minute ago", 31, {UP: level((30, 1), (2, 0)), BUILD: level((30, 1), (2, None))}, {}
     yield "nothing is left to scrape", 12, {".*": None}, {"RollcallAbsent": PAGE}
+    yield "nothing has been scraped yet", 3, {".*": None}, {}
     yield "something else is down", 30, {'up{job="other", instance="z"}': level((31, 0))}, {}
-    yield "no worker is up", 30, {WORKERS_UP: level((28, 2), (3, 0))}, {"RollcallNoWorker": PAGE}
+    yield "the only worker is down", 30, {WORKERS: level((31, 1)), WORKERS_UP: level((28, 1), (3, 0))}, {"RollcallNoWorker": PAGE}
+    yield "no worker has been up just now", 30, {WORKERS_UP: level((30, 2), (1, 0))}, {}
+    yield "a server that is configured without workers has none to miss", 30, {WORKERS: level((31, 0)), WORKERS_UP: level((31, 0))}, {}
     yield "one worker is down for a quarter of an hour", 30, {WORKERS_UP: level((15, 2), (16, 1))}, {"RollcallWorkersMissing": TICKET}
     yield "one worker is down for five minutes", 30, {WORKERS_UP: level((25, 2), (6, 1))}, {}
     yield "every server is out", 30, {at: level((28, 1), (3, 0)) for at in CIRCUIT.values()}, {"RollcallNoEndpoint": PAGE}
+    yield "every server is out just now", 30, {at: level((30, 1), (1, 0)) for at in CIRCUIT.values()}, {}
     yield "one server is out for a quarter of an hour", 30, {CIRCUIT[1]: level((15, 1), (16, 0))}, {"RollcallEndpointOut": TICKET}
     yield "one server is out for five minutes", 30, {CIRCUIT[1]: level((25, 1), (6, 0))}, {}
 
@@ -129,14 +134,20 @@ def cases():
         "RollcallOverrideShare": TICKET, "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
     yield "a fifth of them did", 59, {wait("5.0"): flow((60, 48)), wait("1.0"): flow((60, 48))}, {
         "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
+    half = flow((54, 60), (6, 30))
+    yield "half of them have for a few minutes", 59, {wait("5.0"): half, wait("1.0"): half}, {}
     yield "the oldest voice waits for twenty seconds", 30, {AGE: level((20, 1), (11, 20))}, {"RollcallQueueOld": TICKET}
     yield "it waits for ten", 30, {AGE: level((31, 10))}, {}
+    yield "it waited for twenty just now", 30, {AGE: level((28, 1), (3, 20))}, {}
     yield "the queues are nearly full", 30, {SLOTS: level((20, 90), (11, 270))}, {"RollcallQueuesFull": TICKET}
-    yield "full queues without a conversation are a moment between two levels", 30, {
-        SLOTS: level((31, 270)), CONVERSATIONS: level((31, 0))}, {}
+    yield "they are nearly full just now", 30, {SLOTS: level((28, 90), (3, 270))}, {}
+    yield "full queues without a socket are a moment between two levels", 30, {
+        SLOTS: level((31, 270)), SOCKETS: level((31, 0))}, {}
     yield "denials by one cap rise thirtyfold", 480, denied((420, 1), (61, 30)), {"RollcallExitsRise": TICKET}
+    yield "they have risen for ten minutes", 430, denied((421, 1), (10, 60)), {}
     yield "denials were always many", 480, denied((481, 30)), {}
     yield "the door refuses for want of room", 30, {REFUSED["capacity"]: flow((31, 12))}, {"RollcallRefuses": TICKET}
+    yield "it has refused for five minutes", 30, {REFUSED["capacity"]: flow((25, 0), (6, 12))}, {}
     yield "clients send nonsense", 30, {REFUSED["malformed"]: flow((31, 60))}, {}
     yield "corrections cannot be read", 30, {UNREAD: flow((25, 0), (6, 1))}, {"RollcallAuthorityUnavailable": TICKET}
     yield "what a device left behind cannot be read", 30, {LEFT: flow((25, 0), (6, 1))}, {"RollcallReconnectUnreadable": TICKET}

@@ -88,9 +88,9 @@ def causes():
     yield alert("RollcallQueueOld", "rollcall_queue_oldest_age_seconds > 15", "ticket",
                 "{{ $labels.instance }}: a voice has waited for its turn three times the age override",
                 "Turns come too slowly, or not at all.", "5m")
-    yield alert("RollcallQueuesFull", "rollcall_queue_slots / (rollcall_conversations > 0) > 80", "ticket",
-                "{{ $labels.instance }}: the queues of its conversations are four fifths full on average",
-                "A queue holds 100 voices by default; beyond that, speech waits in range lists for its next update.", "5m")
+    yield alert("RollcallQueuesFull", "rollcall_queue_slots / (rollcall_sockets > 0) > 80", "ticket",
+                "{{ $labels.instance }}: the queues of its sockets are four fifths full on average",
+                "A socket's queue holds 100 voices by default; beyond that, speech waits in range lists for its next update.", "5m")
     denials = f"sum by ({EACH}, cap) (rate(omi_speaker_id_budget_exits_total[{{}}]))"
     now, before = denials.format("30m"), denials.format("1d").replace("[1d]", "[1d] offset 1h")
     yield alert("RollcallExitsRise", f"{now} > 0.1 and {now} > 4 * {before}", "ticket",

@@ -9,17 +9,21 @@
 //! # The bounds
 //! One lane and one provider stream have the pool to themselves: `m` workers, at most as many as the lane may query at once,
 //! and no run takes longer than `S`. `A` is the age override, `N` the slots that can wait at once, `V` the numbers that are
-//! admitted; `S ≤ A`. Then a slot waits for its selection
+//! admitted, `B` the bucket's tokens and `R` the time in which one returns; `S ≤ A`, `S < m·R`. Then a slot waits for its
+//! selection
 //!
 //! ```text
-//!   any slot                        at most  A + S·(m + N − 1)/m      (`bound_s`)
-//!   a number never examined         at most      S·(m + V − 1)/m      (`first_bound_s`)
+//!   any slot                  at most  A + S·(m + N − 1)/m  and  S + S·(m + B)/(m − S/R)      (`bound_s`: the less)
+//!   a number never examined   at most      S·(m + V − 1)/m  and      S·(m + B)/(m − S/R)      (`first_bound_s`: the less)
 //! ```
-//! Why: a query that holds the slot's own number was there before the slot and ends within `S`, so from the age `A` on the
-//! slot is eligible, and while it waits every worker is busy. Only older slots go before it then, at most `N − 1`, each
-//! once, because whoever is served comes back younger. With at most `m` runs under way that is `m + N − 1` runs on `m` workers.
-//! A number never examined is eligible at once, and nobody who was examined goes before it, except older slots at the age
-//! `A`: each other number goes before it at most once, whether as an older slot or untried. A denial takes no time.
+//! Why the left ones, by the order: a query that holds the slot's own number was there before the slot and ends within `S`,
+//! so from the age `A` on the slot is eligible, and while it waits every worker is busy. Only older slots go before it then,
+//! at most `N − 1`, each once, because whoever is served comes back younger. With at most `m` runs under way that is
+//! `m + N − 1` runs on `m` workers. A number never examined is eligible at once, and nobody who was examined goes before it,
+//! except older slots at the age `A`: each other number goes before it at most once, whether as an older slot or untried.
+//!
+//! Why the right ones, by the budget: a selection that is denied takes no time, and in a time `t` no more than `B + t/R` are
+//! not. A slot that is eligible while all workers are busy for `t` so waits with `m·t ≤ S·(m + B + t/R)`.
 //!
 //! The bounds are on selection. How long a voice waits for a token when the budget is spent, they do not say.
 

@@ -1,5 +1,5 @@
-//! Goal: `enroll`, `people`, `model` and `doctor` do what they say, here and through a server, with the exit codes that
-//! scripts rely on: 0 done, 2 wrong input in one line, 1 anything else.
+//! Goal: `enroll`, `people`, `model`, `doctor` and `simulate` do what they say, here and through a server, with the exit
+//! codes that scripts rely on: 0 done, 2 wrong input in one line, 1 anything else.
 //! Method: the real binary in an empty home with the scripted model, whose voices are tones.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helpers panic like the test itself")]
@@ -8,6 +8,35 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn a_simulated_scenario_says_the_same_twice_and_only_the_fair_order_examines_the_owner_first() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| good(&home.rollcall(&[&["simulate"], arguments].concat()));
+    let fair = run(&["seed", "--seed", "5", "--json"]);
+    assert_eq!(fair, run(&["seed", "--policy", "fair", "--seed", "5", "--json"]));
+    let report: serde_json::Value = serde_json::from_str(&fair).unwrap();
+    assert_eq!((&report["scenario"], &report["policy"], &report["seed"]), (&"seed".into(), &"fair".into(), &5.into()));
+    assert_eq!(report["owner_examined_first"], true);
+    assert_eq!((&report["queries"]["owner"], &report["queries"]["rejector"]), (&1.into(), &0.into()));
+    for number in ["worst_wait_s", "bound_s", "override_share"] {
+        assert!(report[number].is_number(), "{number}: {report}");
+    }
+    let fifo: serde_json::Value = serde_json::from_str(&run(&["seed", "--policy", "fifo", "--json"])).unwrap();
+    assert_eq!((&fifo["owner_examined_first"], &fifo["queries"]["owner"]), (&false.into(), &0.into()));
+}
+
+#[test]
+fn without_a_scenario_each_is_said_in_one_line_and_played_and_an_unknown_one_is_refused() {
+    let home = Home::new();
+    let table = good(&home.rollcall(&["simulate"]));
+    for name in ["seed", "household", "meeting", "flood", "resends", "bursts"] {
+        let lines = table.lines().filter(|line| line.split_whitespace().next() == Some(name)).count();
+        assert_eq!(lines, 3, "what it is, and a row for each policy: {table}");
+    }
+    let line = complaint(&home.rollcall(&["simulate", "storm"]), 2);
+    assert!(line.contains("'storm'") && line.contains("household"), "{line}");
+}
 
 #[test]
 fn a_person_is_enrolled_listed_shown_and_deleted_in_a_store() {

@@ -1,9 +1,8 @@
 //! What a simulated scenario came to, in words and as JSON, beside the bounds that the module's text proves.
 
 use std::fmt;
-use std::time::Duration;
 
-use matcher_core::Limits;
+use matcher_core::{Limits, budget};
 use serde::Serialize;
 
 use super::Policy;
@@ -73,7 +72,7 @@ impl Report {
     ) -> Self {
         let after = outcome.owner_since.zip(outcome.owner_examined).map(|(since, examined)| examined.since(since));
         let reserved = outcome.grants.len() as u64;
-        let limits = Limits::default();
+        let bounds = Bounds::of(machine, numbers);
         Self {
             scenario,
             policy,
@@ -82,9 +81,9 @@ impl Report {
             owner_examined_after_s: after.map(|after| after.as_secs_f64()),
             queries: Queries { owner: outcome.of_owner, rejector: outcome.of_strangers, person: outcome.of_others },
             worst_wait_s: outcome.worst_wait.as_secs_f64(),
-            bound_s: (limits.age_override + busy(machine, numbers.min(limits.slots_max.get()))).as_secs_f64(),
+            bound_s: bounds.any,
             worst_first_wait_s: outcome.worst_first_wait.as_secs_f64(),
-            first_bound_s: busy(machine, numbers.min(limits.voices_max.get())).as_secs_f64(),
+            first_bound_s: bounds.first,
             override_share: share(outcome.overrides, outcome.selections),
             rejected_share: share(outcome.on_rejected, reserved),
             untried_passed_over: outcome.passed_over,
@@ -98,10 +97,25 @@ impl Report {
     }
 }
 
-/// How long `m` workers can be busy with what is under way and everybody else once: `S·(m + count − 1)/m`.
-fn busy(machine: Machine, count: usize) -> Duration {
-    let whole = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    machine.slowest * whole(machine.workers + count.saturating_sub(1)) / whole(machine.workers)
+/// What the module's text proves, in seconds.
+struct Bounds {
+    any: f64,
+    first: f64,
+}
+
+impl Bounds {
+    fn of(machine: Machine, numbers: usize) -> Self {
+        let (limits, budget) = (Limits::default(), budget::Limits::default());
+        let slowest = machine.slowest.as_secs_f64();
+        // A handful: exact in an f64.
+        let workers = machine.workers as f64;
+        let by_order = |count: usize| slowest * (workers + count as f64 - 1.0) / workers;
+        let refill = 3_600.0 / f64::from(budget.refill_per_hour.get());
+        let by_budget = slowest * (workers + f64::from(budget.burst.get())) / (workers - slowest / refill);
+        let slots = by_order(numbers.min(limits.slots_max.get()));
+        let voices = by_order(numbers.min(limits.voices_max.get()));
+        Self { any: (limits.age_override.as_secs_f64() + slots).min(slowest + by_budget), first: voices.min(by_budget) }
+    }
 }
 
 /// Counts of a simulation are far below 2^52: exact in an f64.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use super::random::Random;
 use super::voices::{FRIEND, OWNER, REJECTOR, STRANGER};
 
@@ -56,20 +58,20 @@ impl Script {
 }
 
 /// What happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scenario {
-    /// 80 updates of a rejector with 8 attempts, then an owner never examined, in one message, with one token left
+    /// 80 updates of a rejector with 8 attempts, then an owner never examined, with one token left
     Seed,
     /// A television that never stops, a family, visitors, and an owner who comes home; five minutes
     Household,
-    /// Twelve voices for ten minutes, eight of them strangers, told in chunks of twenty seconds; the owner comes late
+    /// Twelve voices for ten minutes, eight of them strangers, told every twenty seconds; the owner comes late
     Meeting,
     /// 10,000 speaker numbers in 1,000 seconds, and an owner who spoke among the first of them
     Flood,
     /// A provider that sends each segment as it grows, and everything of the last while again and again
     Resends,
-    /// A provider that stalls for half a minute and then tells everything at once, to a slow machine
+    /// A provider that stalls for most of a minute and then tells everything at once, to a slow machine
     Bursts,
 }
 
@@ -90,17 +92,11 @@ impl Scenario {
         }
     }
 
-    /// One line on what happens.
+    /// One line on what happens, as the command's help has it.
     #[must_use]
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::Seed => "80 updates of a rejector with 8 attempts, then an untried owner, with one token left",
-            Self::Household => "a television that never stops, a family, visitors, and an owner who comes home",
-            Self::Meeting => "twelve voices, eight of them strangers, told every 20 s; the owner comes late",
-            Self::Flood => "10,000 speaker numbers in 1,000 s, and an owner who spoke among the first of them",
-            Self::Resends => "a provider that sends segments as they grow, and everything recent again and again",
-            Self::Bursts => "a provider that stalls and then tells everything at once, to a slow machine",
-        }
+    pub fn about(self) -> String {
+        let value = self.to_possible_value();
+        value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
     }
 
     pub(super) fn script(self, seed: u64) -> Script {
@@ -170,7 +166,7 @@ fn flood(random: &mut Random) -> Script {
 /// and tells the last forty once more, in one message.
 fn resends(random: &mut Random) -> Script {
     let (late, until) = (random.millis((40_000, 80_000)), seconds(240));
-    let others = [REJECTOR, STRANGER, FRIEND];
+    let others: Vec<u32> = (FRIEND..STRANGER + 4).collect();
     let before = talk(random, &others, (Duration::ZERO, late), (2000, 8000));
     let after = talk(random, &[&others[..], &[OWNER]].concat(), (late, until), (2000, 8000));
     let updates = [before, after].concat();
@@ -192,8 +188,8 @@ fn grown(update: &Update) -> Vec<Message> {
 
 /// The owner is heard last in the burst in which they are first heard.
 fn bursts(random: &mut Random) -> Script {
-    let others = [REJECTOR, STRANGER, FRIEND];
-    let stalled = random.millis((28_000, 40_000));
+    let others: Vec<u32> = (FRIEND..STRANGER + 4).collect();
+    let stalled = random.millis((36_000, 48_000));
     let owner = Update { speaker: OWNER, start: stalled - seconds(6), end: stalled };
     let before = talk(random, &others, (Duration::ZERO, owner.start), (2000, 2500));
     let after = talk(random, &[&others[..], &[OWNER]].concat(), (stalled, seconds(240)), (2000, 2500));

@@ -55,6 +55,6 @@ pub(super) const POLICY: Policy = Policy {
 };
 
 fn axis(number: u32) -> Embedding {
-    let values: Vec<f32> = (0..6).map(|index| if index == number { 1.0 } else { 0.0 }).collect();
+    let values: Vec<f32> = (0..=STRANGER).map(|index| if index == number { 1.0 } else { 0.0 }).collect();
     Embedding::new(&values).expect("an axis is a direction")
 }

@@ -39,7 +39,7 @@ impl Row {
     }
 
     /// What is not as it must be: every query answered once and in time, rightly or not at all; the books of callers and
-    /// servers agree; everything well again within two seconds.
+    /// servers agree; everything well again within ten seconds.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
         let ended = self.voiceprints + self.wrong + self.failed + self.refused + self.unanswered;

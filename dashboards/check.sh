@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Proves the dashboard, the rules and their tests. What is committed is what the source writes, the rules fire and stay silent as
+# their tests say, the dashboard is as a reviewer wants it; and, where a Prometheus and a built Rollcall are at hand, every query returns data.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+export PYTHONDONTWRITEBYTECODE=1
+
+home=${ROLLCALL_HOME:-$PWD/../.rollcall}
+target=${CARGO_TARGET_DIR:-$PWD/../target}
+# The whole of it takes half a minute.
+live_max_seconds=180
+
+stop() {
+    echo "dashboards: $*" >&2
+    exit 1
+}
+
+# The first of its arguments that can be run.
+first_of() {
+    local candidate
+    for candidate in "$@"; do
+        if [ -n "$candidate" ] && command -v "$candidate" >/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+written=$(mktemp -d)
+trap 'rm -r "$written"' EXIT
+./generate.py "$written"
+for file in rollcall.json rules.yml rules_test.yml; do
+    diff -u "$file" "$written/$file" >&2 || stop "$file is not what its source writes; run dashboards/generate.py"
+done
+
+./lint.py || stop "mend what is named above"
+
+promtool=$(first_of "${PROMTOOL:-}" "$home/bin/promtool" promtool)
+[ -n "$promtool" ] || stop "there is no promtool; \`make setup\` fetches it, or PROMTOOL names one"
+"$promtool" check rules rules.yml
+"$promtool" test rules rules_test.yml
+
+prometheus=$(first_of "${PROMETHEUS:-}" "$home/bin/prometheus" prometheus)
+rollcall=$(first_of "${ROLLCALL:-}" "$target/debug/rollcall" "$target/release/rollcall")
+missing=
+[ -n "$prometheus" ] || missing="prometheus (PROMETHEUS names one)"
+[ -n "$rollcall" ] || missing="${missing:+$missing, }built rollcall (ROLLCALL names one)"
+if [ -n "$missing" ]; then
+    echo "dashboards: SKIPPED asking a real Prometheus; there is no $missing" >&2
+    exit 0
+fi
+timeout "$live_max_seconds" ./live.py "$prometheus" "$rollcall" || stop "a query or a rule does not work against a real server"
+echo "dashboards: every query returns data from a real server"
