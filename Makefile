@@ -22,8 +22,9 @@ test: rust ## sets up, then formatting, lints and the whole suite
 	cargo clippy --workspace --all-targets -- -D warnings
 	scripts/core-knows-nobody.sh
 	cargo test --workspace
+	dashboards/check.sh
 
-setup: rust ## installs what is missing: compiler, Python, promtool, runtime, model, voices
+setup: rust ## installs what is missing: compiler, Python, Prometheus, runtime, model, voices
 	@scripts/setup.sh dev
 
 rust:

@@ -58,14 +58,14 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# The package pulls in a whole server's dependencies; the tool inside needs none of them, so it is taken out.
-install_promtool() {
-    [ -x "$home/bin/promtool" ] && return
-    apt_update_once "promtool (from Prometheus), into $home/bin"
-    say "fetching promtool"
+# The package pulls in what a whole server needs; the two programs inside need none of it, so they are taken out.
+install_prometheus() {
+    [ -x "$home/bin/promtool" ] && [ -x "$home/bin/prometheus" ] && return
+    apt_update_once "Prometheus and its promtool, into $home/bin"
+    say "fetching Prometheus"
     scripts/deb-unpack.sh "$home/unpacked" prometheus
     mkdir -p "$home/bin"
-    mv "$home/unpacked/usr/bin/promtool" "$home/bin/promtool"
+    mv "$home/unpacked/usr/bin/promtool" "$home/unpacked/usr/bin/prometheus" "$home/bin/"
     rm -r "$home/unpacked"
 }
 
@@ -87,6 +87,6 @@ install_voices() {
 
 mkdir -p "$home"
 install_packages
-install_promtool
+install_prometheus
 install_model
 install_voices
