@@ -18,7 +18,8 @@ use super::clock::Clock;
 use crate::capsule::{Capsule, NotOpened, Sealer, device_key, print_digest};
 use crate::store::{DeviceKey, Store};
 
-/// The longest that a socket's start, or the end of the process, waits for the store. Beyond it the owner needs the usual five seconds.
+/// The longest that a socket's start, or the end of the process, waits for the store. Beyond it the owner needs the usual
+/// five seconds.
 const STORE_MAX: Duration = Duration::from_millis(250);
 
 /// A socket's right to write its device's capsule.

@@ -90,6 +90,7 @@ impl Handler<Join> for Conversation {
             // A predecessor's join came late: the newer generation speaks for the lane.
             self.depart(lane, Left::Gone, ctx);
         }
+        // Before the recording's memory is taken out: who is refused finds it the next time.
         if let Err(refused) = self.scheduler.admits(lane) {
             return Box::pin(actix::fut::ready(Err(refused)));
         }
@@ -99,9 +100,7 @@ impl Handler<Join> for Conversation {
         let brought = departure.as_ref().map(|from| from.memory.grounds());
         let grounds: Vec<_> = join.memory.grounds().into_iter().chain(brought.into_iter().flatten()).collect();
         let hertz = f64::from(join.rate.hertz());
-        if let Err(refused) = self.scheduler.handle_joined(lane, join) {
-            return Box::pin(actix::fut::ready(Err(refused)));
-        }
+        self.scheduler.handle_joined(lane, join).expect("the scheduler admits it, as it just said");
         let link = LaneLink {
             socket,
             recording,
