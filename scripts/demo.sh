@@ -38,7 +38,8 @@ for _ in $(seq $((start_max_seconds * 10))); do
     sleep 0.1
 done
 [ -n "$url" ] || stop "the server was not ready after $start_max_seconds s; its log is $data/log"
-echo "The server listens on $url; its metrics are at $url/metrics, its log is ${data#"$PWD"/}/log."
+echo "Open the console to watch: $url"
+echo "The server's metrics are at $url/metrics, its log is ${data#"$PWD"/}/log."
 
 owner=--owner
 for person in allison june carlo; do
@@ -47,11 +48,23 @@ for person in allison june carlo; do
     owner=
 done
 
-echo "Streaming a conversation of two minutes, $speed times as fast as it was spoken."
-echo
-"$rollcall" stream "$voices/conversation.wav" --segments "$voices/conversation.rttm" --server "$url" --speed "$speed" |
-    tee "$data/events.jsonl" |
-    python3 scripts/recognised.py "$voices" "$url" "$speed"
+play() {
+    echo "Streaming a conversation of two minutes, $speed times as fast as it was spoken."
+    echo
+    "$rollcall" stream "$voices/conversation.wav" --segments "$voices/conversation.rttm" --server "$url" --speed "$speed" |
+        tee "$data/events.jsonl" |
+        python3 scripts/recognised.py "$voices" "$url" "$speed"
+}
+
+play
+# Whoever sits at a terminal wants to look around in the console; a script wants the end.
+while [ -t 0 ]; do
+    echo
+    echo "The console is still at $url. Enter stops the server; p and Enter plays the conversation again."
+    read -r again || break
+    [ "$again" = p ] || break
+    play
+done
 
 kill -TERM "$server"
 status=0

@@ -8,6 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 profile=${1:?usage: setup.sh dev|release}
 home=${ROLLCALL_HOME:-$PWD/.rollcall}
 export ROLLCALL_HOME=$home
+# The release of axe-playwright-python; 0.1.8 carries axe-core 4.12.1.
+axe=0.1.8
 # One of these per run at most: a package list from an hour ago is good enough, none at all is not.
 apt_updated=
 
@@ -58,6 +60,37 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+may_install() { command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; }
+
+# The console is tested in a real browser. A machine that may not install one still builds and runs everything else.
+install_browser() {
+    [ "$profile" = dev ] || return 0
+    command -v chromium >/dev/null && command -v chromedriver >/dev/null && return
+    if ! may_install; then
+        say "the console's tests will be skipped: there is no chromium and chromedriver, and nothing here may install them;"
+        say "to have them, run as root: apt-get install chromium chromium-driver"
+        return
+    fi
+    apt_update_once chromium chromium-driver
+    say "installing chromium and chromium-driver"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null
+}
+
+# axe-core checks the console's accessibility. Its Python package carries the one file that is needed.
+install_axe() {
+    [ "$profile" = dev ] || return 0
+    [ -f "$home/axe/$axe" ] && return
+    say "fetching axe-core"
+    local work
+    work=$(mktemp -d)
+    python3 -m venv "$work/venv"
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary=:all: "axe-playwright-python==$axe"
+    mkdir -p "$home/axe"
+    mv "$work"/venv/lib/python3*/site-packages/axe_playwright_python/axe.min.js "$home/axe/axe.min.js"
+    touch "$home/axe/$axe"
+    rm -r "$work"
+}
+
 # The package pulls in what a whole server needs; the two programs inside need none of it, so they are taken out.
 install_prometheus() {
     [ -x "$home/bin/promtool" ] && [ -x "$home/bin/prometheus" ] && return
@@ -87,6 +120,8 @@ install_voices() {
 
 mkdir -p "$home"
 install_packages
+install_browser
+install_axe
 install_prometheus
 install_model
 install_voices

@@ -20,15 +20,26 @@ def choose(expr):
 
 
 def panel(title, help_text, unit, *targets, kind="timeseries", width=8, lines=(), **more):
-    """One panel. A target is (expression, legend); `lines` are values to draw across, the first in orange, others in red."""
+    """One panel. A target is (expression, legend); `lines` are values to draw across, the first in orange, others in red. More:
+    `exemplars` for dots that lead to traces, `says` for what 0 and 1 mean, `min`, `max`, `decimals`, `stacked`, `height`."""
     return {"title": title, "help": help_text, "unit": unit, "targets": targets, "kind": kind, "width": width,
             "lines": lines} | more
 
 
-def target(index, expr, legend, kind):
+# What shows one number a series, asked for the end of the chosen time.
+INSTANT = ("stat", "bargauge")
+
+
+def target(index, expr, legend, spec):
+    is_instant = spec["kind"] in INSTANT
     made = {"refId": chr(ord("A") + index), "datasource": DATASOURCE, "editorMode": "code", "expr": choose(expr),
-            "legendFormat": legend, "range": kind not in ("stat", "table"), "instant": kind in ("stat", "table")}
-    return made | ({"format": "heatmap"} if kind == "heatmap" else {})
+            "legendFormat": legend, "range": not is_instant, "instant": is_instant}
+    if spec["kind"] == "heatmap":
+        made["format"] = "heatmap"
+    # Only an expression over buckets has any.
+    if spec.get("exemplars") and "_bucket" in expr:
+        made["exemplar"] = True
+    return made
 
 
 def thresholds(lines):
@@ -53,17 +64,20 @@ def field_config(spec):
             drawn["stacking"] = {"mode": "normal", "group": "A"}
         defaults["custom"] = drawn
     if spec["kind"] == "state-timeline":
-        said = {"0": {"text": "out", "color": "red", "index": 0}, "1": {"text": "in service", "color": "green", "index": 1}}
+        no, yes = spec["says"]
+        said = {"0": {"text": no, "color": "red", "index": 0}, "1": {"text": yes, "color": "green", "index": 1}}
         defaults["mappings"] = [{"type": "value", "options": said}]
     return {"defaults": defaults, "overrides": []}
 
 
-def options(kind):
+def options(kind, unit):
+    if kind == "bargauge":
+        return {"reduceOptions": {"calcs": ["lastNotNull"]}, "orientation": "horizontal", "displayMode": "basic", "valueMode": "color"}
     if kind == "stat":
         return {"reduceOptions": {"calcs": ["lastNotNull"]}, "colorMode": "value", "graphMode": "none", "textMode": "value_and_name"}
     if kind == "heatmap":
         return {"calculate": False, "cellGap": 1, "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64},
-                "yAxis": {"unit": "s"}, "tooltip": {"show": True}}
+                "yAxis": {"unit": unit}, "tooltip": {"show": True}}
     if kind == "state-timeline":
         return {"showValue": "auto", "mergeValues": True}
     return {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi", "sort": "desc"}}
@@ -73,8 +87,8 @@ def render(number, spec, x, y):
     height = spec.get("height", 8)
     return {"id": number, "type": spec["kind"], "title": spec["title"], "description": spec["help"], "datasource": DATASOURCE,
             "gridPos": {"x": x, "y": y, "w": spec["width"], "h": height}, "fieldConfig": field_config(spec),
-            "options": options(spec["kind"]),
-            "targets": [target(i, expr, legend, spec["kind"]) for i, (expr, legend) in enumerate(spec["targets"])]}
+            "options": options(spec["kind"], spec["unit"]),
+            "targets": [target(i, expr, legend, spec) for i, (expr, legend) in enumerate(spec["targets"])]}
 
 
 def place(rows):

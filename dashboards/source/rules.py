@@ -1,6 +1,6 @@
 """The recording and alerting rules, as data. Does not own their tests (see `cases`) nor what to do (see `runbook.md`)."""
 
-from source.slo import ALLOWED, FAST, OVERRIDE_SECONDS, PROMISES, SLOW, WINDOWS, late
+from source.slo import ALLOWED, FAST, PROMISES, SLOW, WINDOWS
 
 # Below this many events a percentage says nothing: one failure in the night is not a failing service.
 EVENTS_HOUR_MIN = 20
@@ -80,17 +80,17 @@ def causes():
     yield alert("RollcallWorkersRestart", "increase(rollcall_worker_restarts_total[15m]) > 3", "ticket",
                 "{{ $labels.instance }}: extraction workers are being started again and again",
                 "More than three panics, hangs or lost threads in a quarter of an hour.")
-    over = late("rollcall_selection_wait_seconds", OVERRIDE_SECONDS, "10m", EACH)
-    count = f"sum by ({EACH}) (increase(rollcall_selection_wait_seconds_count[10m]))"
-    yield alert("RollcallOverrideShare", f"{over} > 0.25 and {count} >= {EVENTS_HOUR_MIN}", "ticket",
+    turns = f"sum by ({EACH}) (increase(rollcall_selections_total{{}}[10m]))"
+    aged, every = turns.format('{override="yes"}'), turns.format("")
+    yield alert("RollcallOverrideShare", f"{aged} / {every} > 0.25 and {every} >= {EVENTS_HOUR_MIN}", "ticket",
                 "{{ $labels.instance }}: over a quarter of the turns waited beyond the age override",
                 "The order of examination is close to first-in-first-out: there is more to examine than the engine can.", "10m")
     yield alert("RollcallQueueOld", "rollcall_queue_oldest_age_seconds > 15", "ticket",
                 "{{ $labels.instance }}: a voice has waited for its turn three times the age override",
                 "Turns come too slowly, or not at all.", "5m")
-    yield alert("RollcallQueuesFull", "rollcall_queue_slots / (rollcall_sockets > 0) > 80", "ticket",
+    yield alert("RollcallQueuesFull", "rollcall_queue_slots / (rollcall_queue_capacity > 0) > 0.8", "ticket",
                 "{{ $labels.instance }}: the queues of its sockets are four fifths full on average",
-                "A socket's queue holds 100 voices by default; beyond that, speech waits in range lists for its next update.", "5m")
+                "Beyond what a queue holds, speech stays with its voice for the next update.", "5m")
     denials = f"sum by ({EACH}, cap) (rate(omi_speaker_id_budget_exits_total[{{}}]))"
     now, before = denials.format("30m"), denials.format("1d").replace("[1d]", "[1d] offset 1h")
     yield alert("RollcallExitsRise", f"{now} > 0.1 and {now} > 4 * {before}", "ticket",
@@ -110,7 +110,28 @@ def causes():
                 "Owners who come back are examined from the start: the store is slow, locked or damaged.")
 
 
+def room():
+    yield alert("RollcallSocketsFull",
+                "rollcall_sockets / rollcall_sockets_max > 0.9 or rollcall_conversations / rollcall_conversations_max > 0.9", "ticket",
+                "{{ $labels.instance }} has taken nine tenths of the sockets or conversations that it may",
+                "At the limit new ones are refused with 503.", "10m")
+    yield alert("RollcallFilesShort", "rollcall_process_open_fds / rollcall_process_max_fds > 0.8", "ticket",
+                "{{ $labels.instance }} has four fifths of the file descriptors open that it may",
+                "At the limit neither sockets nor the store can be opened.", "10m")
+    yield alert("RollcallMemoryShort", "rollcall_process_resident_memory_bytes / rollcall_process_memory_max_bytes > 0.9", "page",
+                "{{ $labels.instance }} uses nine tenths of the memory that it may",
+                "At the limit the kernel ends it, and every conversation on it with it.", "5m")
+    yield alert("RollcallHistoryBehind",
+                "rollcall_history_backlog_rows / rollcall_history_backlog_rows_max > 0.5 or "
+                f"sum by ({EACH}) (increase(rollcall_history_write_failures_total[10m])) > 5", "ticket",
+                "{{ $labels.instance }} cannot write its history",
+                "Conversations go on; what they said of who spoke when waits in memory, and is left out beyond a limit.", "2m")
+    yield alert("RollcallHistoryLost", "increase(rollcall_history_lost_rows_total[15m]) > 0", "ticket",
+                "{{ $labels.instance }} has left out some of its history",
+                "The store failed for so long that more waited than may. Live names are not affected.")
+
+
 def groups():
     made = [("rollcall_slo_records", recorded), ("rollcall_slo", promises), ("rollcall_correctness", correctness),
-            ("rollcall_availability", availability), ("rollcall_causes", causes)]
+            ("rollcall_availability", availability), ("rollcall_causes", causes), ("rollcall_room", room)]
     return {"groups": [{"name": name, "rules": list(rules())} for name, rules in made]}

@@ -30,7 +30,7 @@ use matcher_core::policy::{Policy, Suggestions};
 use matcher_core::receipt::Correction;
 use matcher_core::{Embedding, Gallery, Limits, PersonId, Print, Role, budget};
 use serde_json::{Value, json};
-use telemetry::Telemetry;
+use telemetry::{Otlp, Telemetry};
 use tokio::sync::watch;
 
 use engine::ScriptedEngine;
@@ -107,21 +107,27 @@ impl World {
     /// As [`World::new`], with other settings.
     pub fn with(turns: usize, change: impl FnOnce(&mut Settings)) -> Self {
         // More workers than turns, so that one that hangs is missed by nobody: the real pool replaces it.
-        Self::on(ScriptedEngine::new(usize::MAX, turns), change)
+        Self::on(ScriptedEngine::new(usize::MAX, turns), measured(), change)
     }
 
     /// With as many turns as the real pool of so many workers grants, none of which is replaced when it hangs.
     pub fn with_workers(workers: usize, change: impl FnOnce(&mut Settings)) -> Self {
-        Self::on(ScriptedEngine::new(workers, workers), change)
+        Self::on(ScriptedEngine::new(workers, workers), measured(), change)
     }
 
-    fn on(engine: ScriptedEngine, change: impl FnOnce(&mut Settings)) -> Self {
+    /// As [`World::new`], with what it measures sent to a collector at `endpoint`.
+    pub fn exporting(turns: usize, endpoint: &str) -> Self {
+        let otlp = Otlp::new(endpoint, None).expect("an address");
+        let telemetry = Telemetry::start_exporting("test", &otlp).expect("fresh metrics");
+        Self::on(ScriptedEngine::new(usize::MAX, turns), telemetry, |_| {})
+    }
+
+    fn on(engine: ScriptedEngine, telemetry: Telemetry, change: impl FnOnce(&mut Settings)) -> Self {
         let engine = Arc::new(engine);
         let (people, followed) = watch::channel(gallery(false));
         let mut settings = settings();
         change(&mut settings);
         let store = Arc::new(TestStore::new());
-        let telemetry = Telemetry::start("test").expect("fresh metrics");
         let (clock, life) = (Clock::start_of_its_own(), Duration::from_secs(120));
         let (metrics, sealer) = (telemetry.metrics().clone(), Sealer::ephemeral());
         let service = Arc::new(Service {
@@ -258,6 +264,10 @@ impl World {
         self.service.registry.admit(&id, socket.clone(), 1000).expect("room for a socket");
         Client { socket, events, position: 0.0, segments: 0, seen: Vec::new() }
     }
+}
+
+fn measured() -> Telemetry {
+    Telemetry::start("test").expect("fresh metrics")
 }
 
 fn settings() -> Settings {

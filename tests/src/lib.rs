@@ -2,7 +2,10 @@
 //! ([`actors`]), and a real server process with real sockets ([`server`], [`socket`]).
 
 pub mod actors;
+pub mod browser;
+pub mod collector;
 pub mod directory;
 pub mod server;
+pub mod servers;
 pub mod socket;
 pub mod sound;

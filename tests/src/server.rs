@@ -44,7 +44,19 @@ impl Server {
     /// A server with `section.field=value` settings.
     #[must_use]
     pub fn start_with(settings: &[&str]) -> Self {
-        Self::start_in(Arc::new(Directory::new()), settings)
+        Self::start_in(Arc::new(Directory::new()), settings, &[])
+    }
+
+    /// The same with environment variables of its own.
+    #[must_use]
+    pub fn start_under(variables: &[(&str, &str)], settings: &[&str]) -> Self {
+        Self::start_in(Arc::new(Directory::new()), settings, variables)
+    }
+
+    /// A server with the model that `home` has by default, instead of the scripted one.
+    #[must_use]
+    pub fn start_at_home(home: &Path) -> Self {
+        Self::spawn(Arc::new(Directory::new()), home, &[], &[])
     }
 
     /// Ends the process without a warning.
@@ -56,24 +68,29 @@ impl Server {
     /// Another server with the same store, after this one has ended.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self::start_in(self.directory.clone(), &[])
+        Self::start_in(self.directory.clone(), &[], &[])
     }
 
-    fn start_in(directory: Arc<Directory>, settings: &[&str]) -> Self {
+    fn start_in(directory: Arc<Directory>, settings: &[&str], variables: &[(&str, &str)]) -> Self {
+        let home = directory.file("home");
+        let scripted = ["--model", "scripted"].into_iter().chain(settings.iter().flat_map(|setting| ["--set", *setting]));
+        Self::spawn(directory, &home, &scripted.collect::<Vec<_>>(), variables)
+    }
+
+    fn spawn(directory: Arc<Directory>, home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let log = File::create(directory.file("log")).expect("the test's directory is writable");
         let mut command = Command::new(binary());
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--model", "scripted", "--log", "json"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--log", "json"])
+            .args(arguments)
             .arg("--data")
             .arg(directory.file("data"))
-            .env("ROLLCALL_HOME", directory.file("home"))
+            .env("ROLLCALL_HOME", home)
+            .envs(variables.iter().copied())
             .current_dir(directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log);
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
         let mut process = command.spawn().expect("the binary was built, so it starts");
         let mut line = String::new();
         let output = process.stdout.take().expect("its output is piped");

@@ -67,3 +67,30 @@ async fn labels_are_made_over_http_while_the_conversation_lives_and_after_it_end
         "{shown}"
     );
 }
+
+#[tokio::test]
+async fn a_recording_alone_says_whose_number_is_meant_while_two_recordings_have_it() {
+    let server = Server::start();
+    server.enrol("anna", OWNER, true);
+    let mut first = Client::start(&server, "first", "talk").await;
+    first.speak(3, STRANGER, 6.0).await;
+    first.verdict(3).await;
+    let mut second = Client::start(&server, "second", "talk").await;
+    second.speak(3, STRANGER, 6.0).await;
+    second.verdict(3).await;
+
+    let labels = "/v1/conversations/talk/labels";
+    let label = json!({"type": "label", "speaker": 3, "person_id": "anna", "recording_id": "first"});
+    assert_eq!(server.post(labels, &label).status, 200);
+    let told = first.event("speaker").await;
+    assert_eq!((&told["person_id"], &told["origin"]), (&json!("anna"), &json!("manual")), "{told}");
+    let voices = |recording: &str| {
+        let lanes = server.conversation("talk")["lanes"].clone();
+        let lane = lanes.as_array().unwrap().iter().find(|lane| lane["recording_id"] == recording).cloned();
+        lane.expect("the recording is live")["voices"][0]["person_id"].clone()
+    };
+    assert_eq!((voices("first"), voices("second")), (json!("anna"), Value::Null), "the other, heard later, keeps its own");
+
+    let unheard = server.post(labels, &json!({"type": "label", "speaker": 3, "person_id": "anna", "recording_id": "third"}));
+    assert_eq!((unheard.status, &unheard.json()["code"]), (422, &json!("unheard")), "{}", unheard.json());
+}

@@ -1,6 +1,7 @@
 //! Goal: the fault run and the soak are commands whose verdict a script can rely on, and both find the engine well.
 //! Method: the real binary, with fewer queries and for a shorter time than their defaults. The hour is
-//! `rollcall bench soak`; `ROLLCALL_SOAK_MINUTES=60` makes this test run it with the scripted model.
+//! `rollcall bench soak`; `ROLLCALL_SOAK_MINUTES=60` makes this test run it with the scripted model, and continuous
+//! integration runs five minutes.
 
 use std::process::{Command, Output};
 
@@ -27,7 +28,8 @@ fn a_fault_run_answers_every_query_and_says_so() {
     let rows = report["rows"].as_array().expect("it lists the faults");
     assert!(rows.len() > 20, "faults of workers, and of servers in both protocols");
     for row in rows {
-        assert!(row["failed"].as_u64().is_some_and(|failed| failed > 0), "nobody met the fault: {row}");
+        let met: u64 = ["failed", "left"].iter().filter_map(|ending| row[ending].as_u64()).sum();
+        assert!(met > 0, "nobody met the fault: {row}");
         assert_eq!(row["unanswered"], 0, "{row}");
     }
 }

@@ -1,12 +1,16 @@
 //! Goal: a service whose voiceprints come from other machines says how those stand, spends nothing while none of them
 //! answers, and goes on by itself when one does; and the commands work with them as with a model of their own.
 //! Method: the real binary against an extraction server of this process that dies and misbehaves as it is told, and
-//! against a real Triton where `ROLLCALL_TRITON` names one (`http://HOST:PORT`, with the shipped model as `speaker`).
+//! against a real Triton and a real embedding service where `scripts/servers.sh` has installed them; with those the demo's
+//! real speech is heard.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use gpu_worker::remote::hostile::{Hostile, Manner};
 use rollcall_tests::server::{Server, binary, eventually};
+use rollcall_tests::servers::Foreign;
 use rollcall_tests::socket::Client;
 use rollcall_tests::sound::{self, OWNER, STRANGER};
 use serde_json::{Value, json};
@@ -181,11 +185,8 @@ fn wrong_settings_are_refused_at_the_start_with_their_field() {
 
 #[tokio::test]
 async fn a_real_triton_names_the_owner() {
-    let Ok(triton) = std::env::var("ROLLCALL_TRITON") else {
-        println!("left out: ROLLCALL_TRITON names no server");
-        return;
-    };
-    let endpoints = format!("remote.endpoints={triton}");
+    let Some(triton) = Foreign::triton(&home()) else { return };
+    let endpoints = format!("remote.endpoints={}", triton.url(""));
     let server = Server::start_with(&["extraction.engine=remote", "remote.model=speaker", &endpoints]);
     until_ready(&server).await;
     server.enrol("anna", OWNER, true);
@@ -195,4 +196,70 @@ async fn a_real_triton_names_the_owner() {
     let page = server.metrics();
     assert_eq!((page.attempts("reserved"), page.attempts("succeeded")), (1.0, 1.0));
     assert_eq!(page.value("rollcall_endpoint_answered_total{endpoint=\"0\"}"), 2.0);
+}
+
+#[tokio::test]
+async fn with_a_real_triton_the_demos_people_have_the_names_that_the_model_here_gives_them() {
+    let Some(triton) = Foreign::triton(&home()) else { return };
+    let endpoints = format!("remote.endpoints={}", triton.url(""));
+    check_demo(&["remote.protocol=open_inference", "remote.model=speaker", &endpoints]).await;
+}
+
+#[tokio::test]
+async fn with_a_real_embedding_service_the_demos_people_have_the_names_that_the_model_here_gives_them() {
+    let Some(service) = Foreign::embedding(&home()) else { return };
+    // It answers with an array at one path, and with an object at the other.
+    for path in ["/v2/embedding", "/v2/embedding/named"] {
+        let endpoints = format!("remote.endpoints={}", service.url(path));
+        check_demo(&["remote.protocol=embedding", &endpoints]).await;
+    }
+}
+
+/// The same voices have the same names, at nearly the same distances.
+async fn check_demo(remote: &[&str]) {
+    // A server that is still loading its model refuses; nothing was asked of it then.
+    let there = eventually("the servers are ready", || demo(&[&["extraction.engine=remote"], remote].concat())).await;
+    let here = demo(&[]).expect("the model here runs; `make setup` installs it");
+    assert_eq!(names(&here).len(), 4, "three people and a stranger");
+    assert_eq!(names(&there), names(&here));
+    let distances = |report: &Value| -> Vec<f64> {
+        let voices = report["voices"].as_array().expect("it lists the voices");
+        voices.iter().filter_map(|voice| voice["distance"].as_f64()).collect()
+    };
+    let (there, here) = (distances(&there), distances(&here));
+    assert_eq!(there.len(), here.len());
+    for (there, here) in there.iter().zip(&here) {
+        assert!((there - here).abs() < 2e-3, "{there} there and {here} here");
+    }
+}
+
+/// What `identify` says about the demo's conversation; nothing when no server is ready.
+fn demo(settings: &[&str]) -> Option<Value> {
+    let voices = home().join("voices");
+    assert!(voices.is_dir(), "the demo's voices are missing in {}; run `make setup`", voices.display());
+    let mut command = Command::new(binary());
+    command.arg("identify").arg(voices.join("conversation.wav")).arg("--people").arg(voices.join("people"));
+    command.arg("--segments").arg(voices.join("conversation.rttm")).env("ROLLCALL_HOME", home());
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    let output = command.output().expect("the binary was built, so it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && said.contains("no extraction server is in service") {
+        return None;
+    }
+    Some(serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}")))
+}
+
+/// Who is behind each label.
+fn names(report: &Value) -> BTreeMap<String, Value> {
+    let voices = report["voices"].as_array().expect("it lists the voices");
+    let of = |voice: &Value| (voice["label"].to_string(), json!([voice["status"], voice["person_id"]]));
+    voices.iter().map(of).collect()
+}
+
+/// Where the model, the voices and the servers are installed.
+fn home() -> PathBuf {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.rollcall");
+    std::env::var_os("ROLLCALL_HOME").map_or(repository, PathBuf::from)
 }

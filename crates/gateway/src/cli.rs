@@ -125,7 +125,7 @@ impl Command {
             Self::People(args) => people::run(args, context),
             Self::Model(args) => model::run(args, context),
             Self::Calibrate(args) => calibrate::run(args, context),
-            Self::Simulate(args) => simulate::run(args),
+            Self::Simulate(args) => simulate::run(args, context),
             Self::Bench(args) => bench::run(args, context),
             Self::Doctor(args) => doctor::run(args, context),
         }

@@ -109,6 +109,7 @@ impl Config {
         self.check_suggestions()?;
         self.check_answers()?;
         self.check_deadlines()?;
+        self.check_new_speech()?;
         self.remote()?;
         self.provider()?;
         Ok(())
@@ -216,6 +217,16 @@ impl Config {
             ("sockets.segments_per_message × 2", f64::from(sockets.segments_per_message) * 2.0),
             ("sockets.outbound_events", f64::from(sockets.outbound_events)),
         )
+    }
+
+    /// A voice never has more speech that no query has used than the ring holds.
+    fn check_new_speech(&self) -> Result<(), ConfigError> {
+        let ring = ("sockets.ring_seconds", self.sockets.ring_seconds);
+        at_most(("budget.renewal_speech_seconds", self.budget.renewal_speech_seconds), ring)?;
+        if self.budget.relaxed_tokens == 0 {
+            return Ok(());
+        }
+        at_most(("budget.relaxed_speech_seconds", self.budget.relaxed_speech_seconds), ring)
     }
 
     fn check_deadlines(&self) -> Result<(), ConfigError> {

@@ -12,6 +12,7 @@ mod backlog;
 pub mod truth;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ struct Shared {
     backlog: Mutex<Backlog>,
     /// Rises with every writing that ended.
     rounds: watch::Sender<u64>,
+    /// How many writings failed.
+    failures: AtomicU64,
 }
 
 impl Shared {
@@ -107,6 +110,15 @@ impl History {
         let (done, answer) = oneshot::channel();
         self.change(|backlog| backlog.delete(conversation, done));
         answer.await.unwrap_or(Deletion::Failed)
+    }
+
+    /// How far the disk is behind, for a scrape.
+    pub fn tell(&self, levels: &telemetry::History) {
+        let backlog = self.shared.backlog();
+        levels.waiting.set(backlog.unwritten() as u64);
+        levels.waiting_max.set(backlog::ROWS_MAX as u64);
+        levels.lost.set(backlog.lost());
+        levels.failures.set(self.shared.failures.load(Ordering::Relaxed));
     }
 
     async fn wait(&self, conversation: Option<&str>) {
@@ -182,6 +194,7 @@ impl Writer {
             tracing::warn!(%error, conversations = failed.len(), "history cannot be written; it is tried again");
         }
         let outcome = if failed.is_empty() { Ok(()) } else { Err(()) };
+        self.shared.failures.fetch_add(u64::from(outcome.is_err()), Ordering::Relaxed);
         self.shared.backlog().land(failed);
         self.shared.rounds.send_modify(|rounds| *rounds += 1);
         outcome

@@ -7,6 +7,7 @@
 mod body;
 mod conversations;
 mod docs;
+mod explain;
 mod export;
 mod identify;
 mod labels;
@@ -15,7 +16,8 @@ pub mod origin;
 pub(crate) mod people;
 pub mod problem;
 mod samples;
-mod status;
+pub(crate) mod status;
+mod watch;
 
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ use gpu_worker::Engine;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::console;
 use crate::history::truth::Names;
 use crate::listen;
 use crate::people::People;
@@ -41,13 +44,14 @@ pub struct Api {
     people: People,
     engine: Arc<dyn Engine>,
     uploads: Semaphore,
+    watchers: Arc<Semaphore>,
 }
 
 impl Api {
     /// The interface to `people`, with `engine` for new samples.
     #[must_use]
     pub fn new(people: People, engine: Arc<dyn Engine>) -> Self {
-        Self { people, engine, uploads: Semaphore::new(UPLOADS_MAX) }
+        Self { people, engine, uploads: Semaphore::new(UPLOADS_MAX), watchers: watch::places() }
     }
 
     /// Today's names.
@@ -66,7 +70,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .app_data(web::PathConfig::default().error_handler(|_, _| Problem::bad_path().into()))
         .app_data(web::QueryConfig::default().error_handler(|error, _| Problem::bad_query(&error).into()))
         .service(resource("/healthz", "GET, HEAD").route(read().to(healthz)))
-        .service(resource("/", "GET, HEAD").route(read().to(docs::root)))
+        .configure(console::mount)
         .service(resource("/docs", "GET, HEAD").route(read().to(docs::page)))
         .service(resource("/openapi.json", "GET, HEAD").route(read().to(openapi::document)))
         .service(
@@ -95,13 +99,17 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .route(read().to(labels::list))
                 .route(web::post().to(labels::correct)),
         )
+        .service(
+            resource("/v1/conversations/{id}/voices/{speaker}/explain", "GET, HEAD").route(read().to(explain::explain)),
+        )
+        .service(resource("/v1/watch", "GET").route(web::get().to(watch::watch)))
         .service(resource("/readyz", "GET, HEAD").route(read().to(status::readyz)))
         .service(resource("/metrics", "GET, HEAD").route(read().to(status::metrics)))
         .default_service(web::to(no_such_path));
 }
 
 /// A route for reading: HEAD answers like GET, without the body.
-fn read() -> Route {
+pub(crate) fn read() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 

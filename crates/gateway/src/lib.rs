@@ -7,7 +7,9 @@ pub mod capsule;
 pub mod cli;
 pub mod client;
 pub mod config;
+pub mod console;
 pub mod engine;
+pub mod explain;
 pub mod formats;
 pub mod history;
 pub mod http;
@@ -18,6 +20,7 @@ pub mod people;
 pub mod serve;
 pub mod simulate;
 pub mod store;
+mod svg;
 
 #[cfg(test)]
 mod testing;

@@ -17,7 +17,7 @@ use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason, ProtocolError, Session};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use telemetry::{Metrics, Refusal};
+use telemetry::{FrameKind, Metrics, Refusal};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
@@ -42,20 +42,20 @@ const LINGER: Duration = Duration::from_millis(500);
 /// Upgrades a request, unless the server is full or about to stop.
 pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data<Service>) -> HttpResponse {
     let service = service.into_inner();
+    let (limits, metrics) = (service.settings.sockets, service.telemetry.metrics().clone());
     if !request.headers().contains_key("sec-websocket-key") {
-        return bad_request("this is a WebSocket endpoint; connect with a WebSocket client");
+        return bad_request(&metrics, "this is a WebSocket endpoint; connect with a WebSocket client");
     }
     let registry = &service.registry;
     if registry.is_draining() {
-        return unavailable("draining", Capacity::Draining);
+        return unavailable(&metrics, Capacity::Draining);
     }
     if registry.socket_count() >= service.settings.sockets_max {
-        return unavailable("capacity", Capacity::Sockets);
+        return unavailable(&metrics, Capacity::Sockets);
     }
     if !speaks_protocol(&request) {
-        return bad_request(&format!("the subprotocols offered do not include {PROTOCOL}"));
+        return bad_request(&metrics, &format!("the subprotocols offered do not include {PROTOCOL}"));
     }
-    let (limits, metrics) = (service.settings.sockets, service.telemetry.metrics().clone());
     let gate = Gate::new(limits.frame_bytes as u64, limits.text_bytes as u64);
     let (gated, behind) = Gated::new(body.into_inner(), gate);
     let gated: Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>> = Box::pin(gated);
@@ -63,7 +63,7 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     let body = web::Payload::from_request(&request, &mut gated).await.expect("any body is a payload");
     let (response, session, stream) = match actix_ws::handle_with_protocols(&request, body, &[PROTOCOL]) {
         Ok(upgraded) => upgraded,
-        Err(error) => return bad_request(&error.to_string()),
+        Err(error) => return bad_request(&metrics, &error.to_string()),
     };
     let stream =
         stream.max_frame_size(limits.frame_bytes).aggregate_continuations().max_continuation_size(limits.frame_bytes);
@@ -73,22 +73,28 @@ pub async fn listen(request: HttpRequest, body: web::Payload, service: web::Data
     let id = service.ids.next("socket-");
     let socket = Socket::new(service.clone(), LOCAL_ACCOUNT, id.clone(), outlet).start();
     if let Err(full) = registry.admit(&id, socket.clone(), service.settings.sockets_max) {
-        return unavailable("capacity", full);
+        return unavailable(&metrics, full);
     }
     let connection = request.conn_data::<Connection>().cloned();
     let (written, done) = oneshot::channel();
-    actix_web::rt::spawn(write(session.clone(), outflow, written));
+    actix_web::rt::spawn(write(session.clone(), outflow, written, metrics.clone()));
     let reader =
         Reader { socket, room, session, stream, behind, text_bytes: limits.text_bytes, idle: limits.idle, metrics };
     actix_web::rt::spawn(reader.run(done, connection));
     response
 }
 
-fn unavailable(code: &'static str, capacity: Capacity) -> HttpResponse {
+fn unavailable(metrics: &Metrics, capacity: Capacity) -> HttpResponse {
+    let (code, reason) = match capacity {
+        Capacity::Draining => ("draining", Refusal::Draining),
+        Capacity::Sockets | Capacity::Conversations | Capacity::Recordings => ("capacity", Refusal::Capacity),
+    };
+    metrics.refused(reason);
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, capacity.to_string()).answer()
 }
 
-fn bad_request(detail: &str) -> HttpResponse {
+fn bad_request(metrics: &Metrics, detail: &str) -> HttpResponse {
+    metrics.refused(Refusal::Handshake);
     Problem::new(StatusCode::BAD_REQUEST, "bad_handshake", detail).answer()
 }
 
@@ -102,18 +108,26 @@ fn speaks_protocol(request: &HttpRequest) -> bool {
 }
 
 /// Sends what the socket has to say until it closes, the client is gone, or a send takes too long.
-async fn write(mut session: Session, mut outflow: Outflow, written: oneshot::Sender<()>) {
+async fn write(mut session: Session, mut outflow: Outflow, written: oneshot::Sender<()>, metrics: Metrics) {
+    let mut is_slow = false;
     while let Some(outbound) = outflow.next().await {
         match outbound {
             Outbound::Text(text) => match timeout(WRITE_TIMEOUT, session.text(text)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => break,
+                Ok(Err(_)) => break,
+                Err(_) => {
+                    is_slow = true;
+                    break;
+                }
             },
             Outbound::Close { code, reason } => {
                 close(session, CloseCode::from(code), reason).await;
                 break;
             }
         }
+    }
+    if is_slow || outflow.has_overflown() {
+        metrics.refused(Refusal::SlowClient);
     }
     // The reader may have ended first.
     written.send(()).ok();
@@ -186,12 +200,18 @@ impl Reader {
     /// Hands one message on; the answer is `Some` when it was the last.
     async fn take(&mut self, message: Option<Result<AggregatedMessage, ProtocolError>>) -> Option<Ended> {
         let frame = match message {
-            Some(Ok(AggregatedMessage::Binary(bytes))) => Frame::Binary(bytes),
+            Some(Ok(AggregatedMessage::Binary(bytes))) => {
+                self.metrics.frame(FrameKind::Audio);
+                Frame::Binary(bytes)
+            }
             Some(Ok(AggregatedMessage::Text(text))) if text.len() > self.text_bytes => {
                 self.refused(Refusal::TooLarge);
                 return Some(Ended::Close(CloseCode::Size, "text message too long"));
             }
-            Some(Ok(AggregatedMessage::Text(text))) => Frame::Text(text.to_string()),
+            Some(Ok(AggregatedMessage::Text(text))) => {
+                self.metrics.frame(FrameKind::Message);
+                Frame::Text(text.to_string())
+            }
             Some(Ok(AggregatedMessage::Ping(bytes))) => {
                 timeout(WRITE_TIMEOUT, self.session.pong(&bytes)).await.ok();
                 return None;

@@ -28,8 +28,8 @@ pub mod protocol;
 
 pub use clock::Clock;
 pub use continuity::Capsules;
-pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapshot};
-pub(crate) use conversation::{Correct, ReadAgain, Whose};
+pub use conversation::{Conversation, ConversationSnapshot, LaneSnapshot, Snapshot, Tell, VoiceExplained};
+pub(crate) use conversation::{Correct, ReadAgain, Streams, Whose};
 pub use intake::{Encoding, Intake};
 pub use ledger::{Lease, Ledger, Left, NoLease};
 pub use names::Names;

@@ -15,6 +15,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
 use gpu_worker::turnstile::Turnstile;
 use gpu_worker::{Engine, Manifest};
+use matcher_core::budget::{Relaxation, Renewal};
 use matcher_core::policy::{Policy, Suggestions};
 use matcher_core::{Gallery, Limits, PersonId, Print, Role, budget};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -26,6 +27,7 @@ use crate::config::Config;
 use crate::engine::told;
 use crate::history::History;
 use crate::http::origin::Hosts;
+use crate::http::status::trouble;
 use crate::http::{self, Api};
 use crate::listen;
 use crate::live::corrections::Corrections;
@@ -39,7 +41,7 @@ const HTTP_SHUTDOWN_SECONDS: u64 = 1;
 /// How long at least `/readyz` says that the server is about to stop, before nothing answers any more.
 const UNREADY_MIN: Duration = Duration::from_secs(1);
 
-/// How long the last export may take: a collector that is there answers in milliseconds.
+/// How long the last exports may take: a collector that is there answers in milliseconds.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 
 /// How often what is over is let go of: voiceprints of strangers outlive their use by no more than this.
@@ -143,7 +145,7 @@ impl Server {
         let telemetry = self.service.telemetry.clone();
         let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
         if !is_flushed {
-            tracing::warn!("the collector was not reached; its last totals are missing");
+            tracing::warn!("the collector was not reached in time; it lacks the last totals, traces and records");
         }
         Ok(())
     }
@@ -157,7 +159,6 @@ pub(crate) fn assemble(
     sealer: Sealer,
 ) -> Result<Arc<Service>, ServeError> {
     let telemetry = telemetry()?;
-    observe(&telemetry, engine.clone(), people.clone());
     let (clock, store) = (Clock::start(), people.store().clone());
     let life = Duration::from_secs(config.matching.reconnect_within_seconds.into());
     let evidence_floor = Duration::from_secs_f64(config.matching.evidence_seconds);
@@ -176,6 +177,7 @@ pub(crate) fn assemble(
         arbiters: Arbiters::pool(SCHEDULER_THREADS),
         engine,
     });
+    observe(&service, people.clone());
     sweep(Arc::downgrade(&service));
     Ok(service)
 }
@@ -249,16 +251,26 @@ pub fn gallery(people: &People) -> Gallery {
     Gallery::new(prints.collect())
 }
 
-/// Levels that are asked for at every scrape.
-fn observe(telemetry: &Telemetry, engine: Arc<dyn Engine>, people: People) {
-    telemetry.metrics().before_scrape(move |levels| {
-        let health = engine.health();
+/// Levels that are asked for at every scrape, and those that never change. The service holds its telemetry, so what
+/// telemetry holds of the service must not keep it.
+fn observe(service: &Arc<Service>, people: People) {
+    let metrics = service.telemetry.metrics();
+    let levels = metrics.levels();
+    levels.sockets_max.set(service.settings.sockets_max as u64);
+    levels.conversations_max.set(service.settings.conversations_max as u64);
+    levels.turns.set(service.engine.turns_max() as u64);
+    let service = Arc::downgrade(service);
+    metrics.before_scrape(move |levels| {
+        let Some(service) = service.upgrade() else { return };
+        let health = service.engine.health();
+        levels.ready.set(u64::from(trouble(&service, &health).is_none()));
         levels.workers_up.set(health.workers_up as u64);
         levels.workers.set(health.workers as u64);
         levels.worker_restarts.set(health.restarts);
-        levels.engine.set(engine.provider(), told::levels(&*engine));
+        levels.engine.set(service.engine.provider(), told::levels(&*service.engine));
         levels.people.set(people.snapshot().len() as u64);
         levels.store_bytes.set(people.size_bytes());
+        service.history.tell(&levels.history);
     });
 }
 
@@ -324,6 +336,7 @@ pub fn limits(config: &Config) -> Limits {
         queries_max: count(sockets.queries_per_lane),
         clips_kept: number(matching.clips_kept),
         age_override: Duration::from_secs_f64(queue.age_override_seconds),
+        override_every: number(queue.override_every),
         clip_minimum: Duration::from_secs_f64(matching.clip_minimum_seconds),
         clip_hard_minimum: Duration::from_secs_f64(matching.clip_hard_minimum_seconds),
         evidence_floor: Duration::from_secs_f64(matching.evidence_seconds),
@@ -337,11 +350,17 @@ pub fn limits(config: &Config) -> Limits {
 /// The budget's limits.
 #[must_use]
 pub fn budget_limits(config: &Config) -> budget::Limits {
+    let speech = Duration::from_secs_f64;
+    let relaxed = NonZeroU32::new(config.budget.relaxed_tokens);
+    let renewal = config.budget.renewal_speech_seconds;
     budget::Limits {
         attempts_max: number(config.budget.voice_attempts),
         burst: number(config.budget.socket_burst),
         refill_per_hour: number(config.budget.refill_per_hour),
         voices_max: number(config.matching.voices),
+        relaxation: relaxed
+            .map(|tokens| Relaxation { tokens, speech: speech(config.budget.relaxed_speech_seconds) }),
+        renewal: (renewal > 0.0).then(|| Renewal { speech: speech(renewal) }),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use matcher_core::{BadVector, Embedding};
 
+use crate::course::Course;
 use crate::manifest::Manifest;
 use crate::remote::EndpointHealth;
 
@@ -101,6 +102,12 @@ pub trait Engine: Send + Sync {
 
     /// Starts one query, to be answered within `patience` from now (waiting and running together).
     fn submit(&self, clip: Clip, patience: Duration) -> Ticket;
+
+    /// As [`Engine::submit`], and notes in `course` what the query goes through. An engine that does not know notes nothing.
+    fn submit_noted(&self, clip: Clip, patience: Duration, course: Arc<Course>) -> Ticket {
+        drop(course);
+        self.submit(clip, patience)
+    }
 
     /// Whether queries can be answered now.
     fn health(&self) -> Health;

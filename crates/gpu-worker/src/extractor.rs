@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::course::Course;
 use crate::engine::{Clip, Failure};
 use crate::remote::{EndpointHealth, Fault};
 
@@ -64,6 +65,17 @@ pub trait Extractor: Send {
         self.extract(clip)
     }
 
+    /// As [`Extractor::extract_by`]. An extractor that asks elsewhere sends the course's trace along, and notes in it what
+    /// it asked.
+    ///
+    /// # Errors
+    /// As [`Extractor::extract`].
+    fn extract_noted(&mut self, clip: &Clip, by: Instant, course: &Course) -> Result<Vec<f32>, ExtractError> {
+        // What is computed here is asked of nobody.
+        let _ = course;
+        self.extract_by(clip, by)
+    }
+
     /// The vectors of several clips whose shape is one, see [`Factory::shape_of`]; nobody wants the answers after `by`.
     /// A clip that is at fault has its own error and spoils no other.
     ///
@@ -79,12 +91,15 @@ pub trait Extractor: Send {
         None
     }
 
-    /// How to end a run that nobody waits for any more, if there is a way that leaves the extractor good: the run fails
-    /// and the next one is not touched. It only sets a flag: it is called under the pool's lock. Without one the run goes
-    /// on and its result is thrown away.
+    /// How to end a run that nobody waits for any more, if there is a way that leaves the extractor good: the run fails,
+    /// or never begins, and after [`Extractor::resume`] the next one is not touched. It must not wait for anything: it is
+    /// called under the pool's lock. Without one the run goes on and its result is thrown away.
     fn interrupter(&self) -> Option<Stopper> {
         None
     }
+
+    /// The run is over that may have been interrupted, and no interruption of it is on its way any more.
+    fn resume(&mut self) {}
 }
 
 /// A function is an extractor.

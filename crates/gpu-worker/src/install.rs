@@ -176,7 +176,7 @@ fn make(
             progress("converting the checkpoint to ONNX");
             python.make(workshop, convert, &[&checkpoint])
         }
-        Recipe::Quantized { of, quantize, ranges } => {
+        Recipe::Derived { of, says, derive, with, caution } => {
             let installed = of.graph(home);
             let whole = if state_of(&installed, of.sha256) == State::Good {
                 std::path::absolute(&installed).map_err(|source| InstallError::Home { path: installed, source })?
@@ -184,25 +184,15 @@ fn make(
                 let made = make(home, of, workshop, python, progress)?;
                 workshop.keep(&made, of.file, of.name, of.sha256)?
             };
-            if !multiplies_bytes() {
-                progress(
-                    "this processor has no VNNI: in eight bits the model is slow here, and its voiceprints differ",
-                );
+            if let Some(caution) = caution() {
+                progress(caution);
             }
-            progress("quantising the graph");
-            let ranges = workshop.write("ranges.json", ranges)?;
-            python.make(workshop, quantize, &[&whole, &ranges])
+            progress(says);
+            let with = with.map(|text| workshop.write("with.json", text)).transpose()?;
+            let inputs: Vec<&Path> = [Some(&whole), with.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+            python.make(workshop, derive, &inputs)
         }
     }
-}
-
-/// Whether products of eight-bit values neither saturate nor crawl here.
-fn multiplies_bytes() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    let able = std::is_x86_feature_detected!("avx512vnni") || std::is_x86_feature_detected!("avxvnni");
-    #[cfg(not(target_arch = "x86_64"))]
-    let able = true;
-    able
 }
 
 /// The manifest goes last: a model without one does not count as installed. An edited manifest is left alone, because

@@ -18,6 +18,7 @@
 mod bank;
 mod batching;
 pub mod bench;
+mod course;
 mod digest;
 mod engine;
 pub mod extractor;
@@ -50,6 +51,7 @@ pub mod turns;
 pub mod turnstile;
 mod worker;
 
+pub use course::{Course, Request};
 pub use engine::{Clip, Engine, Failure, Health, Ticket};
 pub use front_end::FrontEnd;
 pub use manifest::{DistanceError, Draft, Manifest, ManifestError};

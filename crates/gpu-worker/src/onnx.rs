@@ -158,8 +158,6 @@ impl Extractor for OnnxExtractor {
     }
 
     fn extract_many(&mut self, clips: &[&Clip], _by: Instant) -> Result<Answers, ExtractError> {
-        // An interruption that came too late for the last run is not meant for this one.
-        self.options.unterminate().map_err(|error| ExtractError::Session(error.to_string()))?;
         let mut features = std::mem::take(&mut self.features);
         features.clear();
         let (shape, errors) = self.encode(clips, &mut features);
@@ -187,6 +185,12 @@ impl Extractor for OnnxExtractor {
     /// The same flag, which is taken down before the next run: the session is as good as before.
     fn interrupter(&self) -> Option<Stopper> {
         self.stopper()
+    }
+
+    fn resume(&mut self) {
+        if let Err(error) = self.options.unterminate() {
+            tracing::warn!(%error, "a run that was told to stop keeps its session stopped");
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use matcher_core::Embedding;
 
+use crate::course::Course;
 use crate::engine::{Clip, Engine, Failure, Health, Ticket};
 use crate::extractor::Factory;
 use crate::manifest::Manifest;
@@ -187,6 +188,15 @@ impl Pool {
     }
 }
 
+impl Inner {
+    fn submit(&self, clip: Clip, patience: Duration, course: Option<Arc<Course>>) -> Ticket {
+        let (reply, receiver) = Reply::new(course);
+        let asked = Asked::new(receiver, Arc::clone(&self.shared));
+        self.shared.enqueue(clip, patience, reply);
+        Box::pin(asked)
+    }
+}
+
 impl Drop for Inner {
     /// The last handle is gone. The threads end by themselves; who wants to wait for that calls [`Pool::shutdown`].
     fn drop(&mut self) {
@@ -200,10 +210,11 @@ impl Engine for Pool {
     }
 
     fn submit(&self, clip: Clip, patience: Duration) -> Ticket {
-        let (reply, receiver) = Reply::new();
-        let asked = Asked::new(receiver, Arc::clone(&self.inner.shared));
-        self.inner.shared.enqueue(clip, patience, reply);
-        Box::pin(asked)
+        self.inner.submit(clip, patience, None)
+    }
+
+    fn submit_noted(&self, clip: Clip, patience: Duration, course: Arc<Course>) -> Ticket {
+        self.inner.submit(clip, patience, Some(course))
     }
 
     fn health(&self) -> Health {

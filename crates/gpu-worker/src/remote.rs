@@ -19,6 +19,8 @@
 //! - **Every request has a deadline**, the run's or the caller's, whichever is first. It travels along in milliseconds
 //!   ([`DEADLINE_HEADER`], and Triton's `timeout` parameter), and the exchange ends with it whatever the server does. What
 //!   is too late is not sent.
+//! - **A caller who leaves ends its exchange**: the socket is shut down at once, the worker goes on with the next query
+//!   over a new one, and the server is not judged by it. A connection that is just being made ends when it is there.
 //! - **Endpoints are chosen by health**, see [`circuit`]. A keeper thread for each probes what is out of service with a
 //!   clip of its own, and asks what is in service whether it is still ready.
 //! - **All endpoints run one model.** The first probe's voiceprint is kept, and an endpoint that makes another one of the
@@ -41,16 +43,18 @@ mod fleet;
 pub mod hostile;
 mod http;
 mod keeper;
+mod line;
 mod open_inference;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::course::{Course, Request};
 use crate::engine::Clip;
 use crate::extractor::{BuildError, ExtractError, Extractor, Factory, Stopper};
 use crate::manifest::Manifest;
 
-use asker::Asker;
+use asker::{Asker, Reach};
 use config::Plan;
 use fleet::Fleet;
 use http::Client;
@@ -119,7 +123,7 @@ impl RemoteFactory {
 impl Service {
     fn close(&self) {
         self.fleet.close();
-        self.clients.iter().for_each(Client::shutdown);
+        self.clients.iter().for_each(|client| client.line().close());
     }
 }
 
@@ -133,7 +137,8 @@ impl Factory for RemoteFactory {
     fn build(&self) -> Result<Box<dyn Extractor>, BuildError> {
         let Service { plan, manifest, fleet, .. } = &*self.service;
         let asker = Asker::new(plan, manifest);
-        Ok(Box::new(RemoteExtractor { fleet: Arc::clone(fleet), asker, timeout: plan.timeout }))
+        let client = asker.client();
+        Ok(Box::new(RemoteExtractor { fleet: Arc::clone(fleet), asker, client, timeout: plan.timeout }))
     }
 
     fn trouble(&self) -> Option<String> {
@@ -157,24 +162,47 @@ impl Factory for RemoteFactory {
 struct RemoteExtractor {
     fleet: Arc<Fleet>,
     asker: Asker,
+    /// The asker's.
+    client: Client,
     timeout: Duration,
 }
 
 impl RemoteExtractor {
-    fn ask(&mut self, clip: &Clip, by: Instant) -> Result<Vec<f32>, Fault> {
+    fn ask(&mut self, clip: &Clip, by: Instant, course: Option<&Course>) -> Result<Vec<f32>, Fault> {
         let left = by.saturating_duration_since(Instant::now());
         let given = left.saturating_sub(SLACK_MAX.min(left / 10)).min(self.timeout);
         if given.as_millis() == 0 {
             return Err(Fault::Late);
         }
+        if self.client.line().agent().is_none() {
+            return Err(Fault::GivenUp);
+        }
         let going = self.fleet.go().ok_or(Fault::NoEndpoint)?;
-        let asked = self.asker.ask(&going.reach, clip, Instant::now() + given);
-        // A server that had less than half of its time is not judged by it.
-        let had_little = given < self.timeout / 2;
-        let asked = asked.map_err(|fault| if had_little && fault == Fault::Stalled { Fault::OutOfTime } else { fault });
+        let sent = Instant::now();
+        let traceparent = course.and_then(Course::traceparent);
+        let asked = self.asker.ask(&going.reach, (clip, traceparent), sent + given);
+        let asked = asked.map_err(|fault| match fault {
+            // Whatever a socket that was shut down looks like, half an answer included.
+            _ if self.client.line().agent().is_none() => Fault::GivenUp,
+            // A server that had less than half of its time is not judged by it.
+            Fault::Stalled if given < self.timeout / 2 => Fault::OutOfTime,
+            fault => fault,
+        });
+        if let Some(course) = course {
+            course.note_request(request(&going.reach, sent, asked.as_ref().err()));
+        }
         going.ended(asked.as_ref().map(drop).map_err(|fault| *fault));
         asked
     }
+}
+
+/// What is noted of a request that has just ended.
+fn request(reach: &Reach, sent: Instant, fault: Option<&Fault>) -> Request {
+    let status = match fault {
+        Some(Fault::Status(status) | Fault::Refused(status)) => Some(*status),
+        Some(_) | None => None,
+    };
+    Request { server: reach.place.authority.clone(), sent, over: Instant::now(), fault: fault.map(|fault| fault.kind()), status }
 }
 
 impl Extractor for RemoteExtractor {
@@ -184,11 +212,26 @@ impl Extractor for RemoteExtractor {
 
     fn extract_by(&mut self, clip: &Clip, by: Instant) -> Result<Vec<f32>, ExtractError> {
         self.asker.prepare(clip)?;
-        self.ask(clip, by).map_err(ExtractError::Remote)
+        self.ask(clip, by, None).map_err(ExtractError::Remote)
+    }
+
+    fn extract_noted(&mut self, clip: &Clip, by: Instant, course: &Course) -> Result<Vec<f32>, ExtractError> {
+        self.asker.prepare(clip)?;
+        self.ask(clip, by, Some(course)).map_err(ExtractError::Remote)
     }
 
     fn stopper(&self) -> Option<Stopper> {
-        let client = self.asker.client();
-        Some(Arc::new(move || client.shutdown()))
+        let line = Arc::clone(self.client.line());
+        Some(Arc::new(move || line.close()))
+    }
+
+    /// Shuts the sockets down, which the server sees as the caller's leaving. The next query makes new ones.
+    fn interrupter(&self) -> Option<Stopper> {
+        let line = Arc::clone(self.client.line());
+        Some(Arc::new(move || line.cut()))
+    }
+
+    fn resume(&mut self) {
+        self.client.line().mend();
     }
 }

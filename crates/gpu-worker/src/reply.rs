@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use matcher_core::Embedding;
 use tokio::sync::oneshot;
 
+use crate::course::Course;
 use crate::engine::{Clip, Failure};
 
 pub(crate) type Answer = Result<Embedding, Failure>;
@@ -35,17 +36,25 @@ pub(crate) struct Query {
     pub(crate) reply: Arc<Reply>,
 }
 
-pub(crate) struct Reply(Mutex<Option<oneshot::Sender<Answer>>>);
+pub(crate) struct Reply {
+    sender: Mutex<Option<oneshot::Sender<Answer>>>,
+    /// Where the query's course is noted, when its caller wants to know it.
+    course: Option<Arc<Course>>,
+}
 
 impl Reply {
-    pub(crate) fn new() -> (Self, oneshot::Receiver<Answer>) {
+    pub(crate) fn new(course: Option<Arc<Course>>) -> (Self, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
-        (Self(Mutex::new(Some(sender))), receiver)
+        (Self { sender: Mutex::new(Some(sender)), course }, receiver)
+    }
+
+    pub(crate) fn course(&self) -> Option<&Course> {
+        self.course.as_deref()
     }
 
     /// Answers, unless that was done before. Must not be called under a lock: it wakes the caller.
     pub(crate) fn settle(&self, answer: Answer) {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
             // A caller who has left does not want to know.
             drop(sender.send(answer));
@@ -54,7 +63,7 @@ impl Reply {
 
     /// Whether somebody still waits for the answer.
     pub(crate) fn is_wanted(&self) -> bool {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         sender.as_ref().is_some_and(|sender| !sender.is_closed())
     }
 }
@@ -71,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_first_answer_counts() {
-        let (reply, mut receiver) = Reply::new();
+        let (reply, mut receiver) = Reply::new(None);
         reply.settle(Err(Failure::DeadlinePassed));
         reply.settle(Err(Failure::WorkerPanicked));
         assert_eq!(receiver.try_recv(), Ok(Err(Failure::DeadlinePassed)));
@@ -79,18 +88,18 @@ mod tests {
 
     #[test]
     fn a_reply_that_dies_unanswered_says_that_the_worker_was_lost() {
-        let (reply, mut receiver) = Reply::new();
+        let (reply, mut receiver) = Reply::new(None);
         drop(reply);
         assert_eq!(receiver.try_recv(), Ok(Err(Failure::WorkerLost)));
     }
 
     #[test]
     fn nobody_waits_once_the_ticket_is_dropped_or_answered() {
-        let (reply, receiver) = Reply::new();
+        let (reply, receiver) = Reply::new(None);
         assert!(reply.is_wanted());
         drop(receiver);
         assert!(!reply.is_wanted());
-        let (reply, _receiver) = Reply::new();
+        let (reply, _receiver) = Reply::new(None);
         reply.settle(Err(Failure::Unavailable));
         assert!(!reply.is_wanted());
     }

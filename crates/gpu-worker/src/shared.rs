@@ -200,6 +200,9 @@ impl Shared {
 
     fn start_run(&self, state: &mut State, worker: WorkerId, now: Duration, jobs: Vec<Job>) -> Vec<Query> {
         state.roster.handle_run_started(worker, now);
+        for course in jobs.iter().filter_map(|job| job.reply.course()) {
+            course.note_started(self.started + now);
+        }
         let open = |job: &Job| Open { reply: Arc::clone(&job.reply), by: Some(job.by) };
         let running = Running { queries: jobs.iter().map(open).collect(), stopped: false };
         state.running.insert(worker, running);

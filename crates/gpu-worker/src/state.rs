@@ -196,7 +196,7 @@ mod tests {
         for shape in shapes {
             now += Duration::from_micros(500);
             state.pace.handle_arrival(now, LIMITS);
-            let (reply, receiver) = Reply::new();
+            let (reply, receiver) = Reply::new(None);
             let clip = Clip { pcm: Arc::from([0_i16]), sample_rate: NonZeroU32::new(16_000).unwrap() };
             let by = now + Duration::from_secs(5);
             state.queue.push_back(Job { clip, since: now, by, shape: *shape, reply: Arc::new(reply) });

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use matcher_core::Embedding;
 
+use crate::course::Course;
 use crate::engine::{Clip, Failure};
 use crate::extractor::{Answers, ExtractError, Extractor};
 use crate::reply::{Answer, Query};
@@ -61,7 +62,7 @@ fn live(shared: &Shared, worker: WorkerId, probe: bool) {
     }
     if probe {
         let by = Instant::now() + shared.settings.run_max;
-        let tried = attempt(&mut *extractor, &[&probe_clip()], by, shared.dimension);
+        let tried = attempt(&mut *extractor, (&[&probe_clip()], None), by, shared.dimension);
         match tried.fault {
             Some(fault) => return shared.failed(worker, &fault),
             None if !shared.probed(worker) => return,
@@ -80,10 +81,13 @@ fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, queries
     // Until the last of them is no longer wanted.
     let by = queries.iter().map(|query| query.by).max().unwrap_or_else(Instant::now);
     let clips: Vec<&Clip> = queries.iter().map(|query| &query.clip).collect();
-    let Tried { ended, fault } = attempt(extractor, &clips, by, shared.dimension);
+    let course = queries.first().and_then(|query| query.reply.course());
+    let Tried { ended, fault } = attempt(extractor, (&clips, course), by, shared.dimension);
+    queries.iter().filter_map(|query| query.reply.course()).for_each(Course::note_over);
     if matches!(ended, Ended::Failed(_)) && shared.was_stopped(worker) {
         // It failed because it was told to, and nobody hears the answer.
         let goes_on = shared.run_ended(worker);
+        extractor.resume();
         queries.iter().for_each(|query| query.reply.settle(Err(Failure::Cancelled)));
         return goes_on;
     }
@@ -93,7 +97,12 @@ fn run(shared: &Shared, worker: WorkerId, extractor: &mut dyn Extractor, queries
             shared.failed(worker, &fault);
             false
         }
-        None => shared.run_ended(worker),
+        None => {
+            let goes_on = shared.run_ended(worker);
+            // From here on nobody interrupts this run any more.
+            extractor.resume();
+            goes_on
+        }
     };
     match ended {
         Ended::Each(answers) => {
@@ -131,9 +140,15 @@ enum Ended {
     Panicked(Box<dyn Any + Send>),
 }
 
-fn attempt(extractor: &mut dyn Extractor, clips: &[&Clip], by: Instant, dimension: usize) -> Tried {
+/// The course is the only clip's; a run of several asks no other machine.
+fn attempt(
+    extractor: &mut dyn Extractor,
+    (clips, course): (&[&Clip], Option<&Course>),
+    by: Instant,
+    dimension: usize,
+) -> Tried {
     let extracted = catch_unwind(AssertUnwindSafe(|| match clips {
-        [clip] => match extractor.extract_by(clip, by) {
+        [clip] => match extract(extractor, (clip, course), by) {
             Err(error @ ExtractError::Session(_)) => Err(error),
             answer => Ok(vec![answer]),
         },
@@ -150,6 +165,17 @@ fn attempt(extractor: &mut dyn Extractor, clips: &[&Clip], by: Instant, dimensio
             let fault = format!("an extraction panicked: {}", text_of(&*panic));
             Tried { ended: Ended::Panicked(panic), fault: Some(fault) }
         }
+    }
+}
+
+fn extract(
+    extractor: &mut dyn Extractor,
+    (clip, course): (&Clip, Option<&Course>),
+    by: Instant,
+) -> Result<Vec<f32>, ExtractError> {
+    match course {
+        Some(course) => extractor.extract_noted(clip, by, course),
+        None => extractor.extract_by(clip, by),
     }
 }
 

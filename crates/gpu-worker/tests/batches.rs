@@ -302,7 +302,6 @@ impl Extractor for Seat {
     }
 
     fn extract_many(&mut self, clips: &[&Clip], _by: Instant) -> Result<Answers, ExtractError> {
-        self.interrupted.store(false, Ordering::SeqCst);
         self.bus.runs.lock().expect("no test panics under it").push(clips.len());
         for clip in clips {
             match told(clip).0 {
@@ -323,6 +322,10 @@ impl Extractor for Seat {
     fn interrupter(&self) -> Option<Stopper> {
         let interrupted = Arc::clone(&self.interrupted);
         Some(Arc::new(move || interrupted.store(true, Ordering::SeqCst)))
+    }
+
+    fn resume(&mut self) {
+        self.interrupted.store(false, Ordering::SeqCst);
     }
 }
 

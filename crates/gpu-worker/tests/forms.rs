@@ -30,11 +30,13 @@ fn the_model_in_eight_bits_gives_the_very_same_vectors() {
 }
 
 #[test]
-fn a_model_without_the_places_runs_as_its_file_has_it() {
+fn a_model_without_the_places_or_of_another_precision_runs_as_its_file_has_it() {
     let (runtime, _) = support::runtime_and_model();
-    match Model::find("resemblyzer", &support::home()) {
-        Ok(model) => assert_eq!(OnnxFactory::new(runtime, model).form(), Form::AsFiled),
-        Err(error) => println!("left out: {error}"),
+    for name in ["resemblyzer", "campplus-fp16"] {
+        match Model::find(name, &support::home()) {
+            Ok(model) => assert_eq!(OnnxFactory::new(runtime, model).form(), Form::AsFiled),
+            Err(error) => println!("left out: {error}"),
+        }
     }
 }
 

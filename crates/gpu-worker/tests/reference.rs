@@ -84,6 +84,15 @@ fn voiceprints_in_eight_bits_lie_close_to_the_others() {
 }
 
 #[test]
+fn voiceprints_in_half_precision_are_those_of_the_whole() {
+    let Some(mut extractor) = support::extractor_of("campplus-fp16") else { return };
+    for ((seed, count), expected) in SIGNALS.into_iter().zip(voiceprints("embeddings.f32", 192)) {
+        let vector = extractor.extract(&support::clip(support::signal(seed, count), 16_000)).unwrap();
+        check_voiceprint(&vector, &expected, DISTANCE_MAX);
+    }
+}
+
+#[test]
 fn voiceprints_match_one_clip_at_a_time() {
     let mut extractor = support::extractor();
     for ((seed, count), expected) in SIGNALS.into_iter().zip(voiceprints("embeddings.f32", 192)) {

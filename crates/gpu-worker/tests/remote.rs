@@ -185,6 +185,68 @@ fn a_server_that_had_little_time_is_not_judged_by_it() {
 }
 
 #[test]
+fn a_caller_who_leaves_ends_its_exchange_at_once_and_neither_server_nor_worker_is_blamed() {
+    for protocol in BOTH {
+        for manner in [Manner::Stalls, Manner::StallsMidBody, Manner::Trickles] {
+            let server = server();
+            let (pool, factory) = ready_with(&patient(protocol, &server), one_worker());
+            let before = server.clips();
+            for turn in 1..=4 {
+                server.behave(manner, 1);
+                let ticket = pool.submit(clip(16_000), LONG * 2);
+                eventually("it is at the server", || server.clips() == before + turn * 2 - 1);
+                assert_eq!(factory.endpoints()[0].under_way, 1);
+                drop(ticket);
+                eventually("the exchange is over", || factory.endpoints()[0].under_way == 0);
+                // The one worker is free: by itself the exchange would go on for longer than this test waits.
+                server.behave(Manner::Well, 1);
+                assert_eq!(pool.extract_blocking(clip(16_000)), Ok(expected()), "{protocol:?} {manner:?}");
+            }
+            let told = factory.endpoints().remove(0);
+            assert_eq!(told.failed_by_kind, [("given_up", 4)].into(), "{protocol:?} {manner:?}");
+            assert_eq!((told.answered, told.stand, told.last_fault), (4, Stand::Closed { failures: 0 }, None));
+            assert_eq!((pool.health().restarts, pool.health().workers_up), (0, 1));
+            // Of the worker's connections the last is kept; so is one of the keeper's.
+            eventually("the connections are closed", || server.connections() <= 2);
+        }
+    }
+}
+
+#[test]
+fn of_two_that_wait_only_the_one_who_leaves_is_given_up() {
+    let server = server();
+    let (pool, factory) = ready_with(&patient(Protocol::OpenInference, &server), settings());
+    server.behave(Manner::StallsMidBody, 1);
+    let before = server.clips();
+    let stays = pool.submit(clip(16_000), Duration::from_secs(1));
+    eventually("the first is at the server", || server.clips() == before + 1);
+    let leaves = pool.submit(clip(16_000), LONG * 2);
+    eventually("both are at the server", || server.clips() == before + 2);
+    drop(leaves);
+    eventually("the second is given up", || factory.endpoints()[0].failed_by_kind.get("given_up") == Some(&1));
+    assert_eq!(factory.endpoints()[0].under_way, 1, "the first is still there");
+    assert_eq!(wait(stays), Err(Failure::DeadlinePassed));
+}
+
+#[test]
+fn callers_who_come_and_go_leave_good_queries_alone() {
+    for protocol in BOTH {
+        let server = server();
+        let (pool, factory) = ready_with(&patient(protocol, &server), one_worker());
+        // Left at every moment of an exchange: before it, within and after; the next one must not be touched by it.
+        for wait_us in (0..3_000_u64).step_by(25) {
+            let ticket = pool.submit(clip(16_000), LONG);
+            std::thread::sleep(Duration::from_micros(wait_us));
+            drop(ticket);
+            assert_eq!(pool.extract_blocking(clip(16_000)), Ok(expected()), "{protocol:?} after {wait_us} us");
+        }
+        let told = factory.endpoints().remove(0);
+        assert_eq!((told.stand, pool.health().restarts), (Stand::Closed { failures: 0 }, 0));
+        assert!(told.failed_by_kind.keys().all(|kind| *kind == "given_up"), "{told:?}");
+    }
+}
+
+#[test]
 fn a_server_that_is_down_is_named_and_queries_are_refused_at_once_until_it_is_back() {
     let mut server = server();
     let (pool, factory) = ready(&config(Protocol::OpenInference, &[&server]));
@@ -379,6 +441,16 @@ fn manifest(front_end: &str) -> Manifest {
 
 fn server() -> Hostile {
     Hostile::start(DIMENSION).expect("a port is free")
+}
+
+/// A server that may take as long as a test waits, and longer than it.
+fn patient(protocol: Protocol, server: &Hostile) -> Config {
+    Config { timeout_seconds: 60.0, check_seconds: 3_600.0, ..config(protocol, &[server]) }
+}
+
+/// Nothing is given up while the test looks on.
+fn one_worker() -> Settings {
+    Settings { workers: NonZeroUsize::MIN, run_max: LONG * 3, patience: LONG * 2, ..Settings::default() }
 }
 
 /// Quick to give up and quick to try again.

@@ -6,14 +6,18 @@
 //!      │                    one attempt and             nothing comes back
 //!      └── Denied{cap}      one token spent
 //! ```
+//! Two options give a voice with new speech more than that, off by default: [`Relaxation`] and [`Renewal`]. Both stay within
+//! bounds that no refill and no refund moves.
+//!
 //! Every call leaves `reserved = succeeded + failed + open`, or stops with an assertion. Owns no clock and performs
 //! nothing; the caller holds it where it outlives its socket, and settles what a vanished caller left open.
 //!
 //! Getters: [`Budget::attempts`], [`Budget::tokens`], [`Budget::books`]. Events in: [`Budget::reserve`],
-//! [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_carried`], [`Budget::handle_resumption`].
+//! [`Budget::reserve_for`], [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_carried`], [`Budget::handle_resumption`].
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use crate::exit::Cap;
 use crate::ids::{Generation, Speaker};
@@ -30,12 +34,41 @@ pub struct Limits {
     pub refill_per_hour: NonZeroU32,
     /// Voices in the attempts table, and in the memory of first blocks; beyond it a reservation is refused.
     pub voices_max: NonZeroU32,
+    /// Tokens beyond the bucket for voices with new speech. Left out, there are none.
+    pub relaxation: Option<Relaxation>,
+    /// New attempts for voices with new speech. Left out, an attempt is spent for the whole generation.
+    pub renewal: Option<Renewal>,
+}
+
+/// A bucket may go so far below nothing for a voice with so much speech that no query has used. The refill pays that back
+/// before anybody else gets a token, so the rate stays what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relaxation {
+    /// Tokens below nothing.
+    pub tokens: NonZeroU32,
+    /// The least speech that no query has used.
+    pub speech: Duration,
+}
+
+/// A voice at its limit has all its attempts again when it has so much speech that no query has used, and so long has passed
+/// since it had them last: time, because failures leave the speech unused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Renewal {
+    /// The least speech, and the least time.
+    pub speech: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let limit = |value| NonZeroU32::new(value).expect("a default limit is not zero");
-        Self { attempts_max: limit(12), burst: limit(16), refill_per_hour: limit(240), voices_max: limit(128) }
+        Self {
+            attempts_max: limit(12),
+            burst: limit(16),
+            refill_per_hour: limit(240),
+            voices_max: limit(128),
+            relaxation: None,
+            renewal: None,
+        }
     }
 }
 
@@ -169,6 +202,8 @@ pub struct Books {
 struct Account {
     attempts: u32,
     denial: Seen,
+    /// Since when it spends these attempts.
+    since: Monotonic,
 }
 
 /// One lane's ledger: see the module's text.
@@ -253,14 +288,29 @@ impl Budget {
         self.open.values().any(|held| *held == speaker)
     }
 
-    /// Spends one attempt and one token, or says which limit denies it. Call this before anything is awaited.
+    /// As [`Budget::reserve_for`], for a voice of whose new speech nothing is known.
     ///
     /// # Errors
-    /// [`Refused::Denied`] with exactly one cap, or a refusal that is not booked.
+    /// As [`Budget::reserve_for`].
     pub fn reserve(
         &mut self,
         generation: Generation,
         speaker: Speaker,
+        now: Monotonic,
+    ) -> Result<Reservation, Refused> {
+        self.reserve_for(generation, speaker, Duration::ZERO, now)
+    }
+
+    /// Spends one attempt and one token, or says which limit denies it. Call this before anything is awaited. `fresh` is the
+    /// voice's speech that no query has used: it counts where [`Limits::relaxation`] or [`Limits::renewal`] is set.
+    ///
+    /// # Errors
+    /// [`Refused::Denied`] with exactly one cap, or a refusal that is not booked.
+    pub fn reserve_for(
+        &mut self,
+        generation: Generation,
+        speaker: Speaker,
+        fresh: Duration,
         now: Monotonic,
     ) -> Result<Reservation, Refused> {
         if generation != self.generation {
@@ -269,18 +319,24 @@ impl Budget {
         if self.is_in_work(speaker) {
             return Err(Refused::NumberInWork);
         }
-        let spent = self.attempts(speaker);
         let voices_max = usize::try_from(self.limits.voices_max.get()).unwrap_or(usize::MAX);
         if !self.voices.contains_key(&speaker) && self.voices.len() >= voices_max {
             return Err(Refused::VoiceCapacity);
         }
         self.bucket = self.bucket.at(now);
-        if let Some(cap) = Cap::of(spent >= self.limits.attempts_max.get(), self.bucket.is_empty()) {
+        let is_renewed = self.is_renewed(speaker, fresh);
+        let is_spent = self.attempts_left(speaker) == 0 && !is_renewed;
+        if let Some(cap) = Cap::of(is_spent, self.bucket.is_empty(self.overdraft(fresh))) {
             return Err(Refused::Denied(self.deny(cap, speaker)));
         }
 
         self.bucket.take_one();
-        self.account(speaker).attempts += 1;
+        let now = self.bucket.last;
+        let account = self.account(speaker);
+        if is_renewed {
+            (account.attempts, account.since) = (0, now);
+        }
+        account.attempts += 1;
         self.books.reserved += 1;
         let number = self.books.reserved;
         self.open.insert(number, speaker);
@@ -323,6 +379,19 @@ impl Budget {
         assert!(self.voices.len() <= voices_max, "more voices were carried than there can be");
     }
 
+    /// Whether a voice at its limit has its attempts again.
+    fn is_renewed(&self, speaker: Speaker, fresh: Duration) -> bool {
+        let Some((renewal, account)) = self.limits.renewal.zip(self.voices.get(&speaker)) else { return false };
+        let is_due = self.bucket.last.since(account.since) >= renewal.speech;
+        account.attempts >= self.limits.attempts_max.get() && fresh >= renewal.speech && is_due
+    }
+
+    /// How many tokens below nothing a voice with so much new speech may take.
+    fn overdraft(&self, fresh: Duration) -> u32 {
+        let relaxation = self.limits.relaxation.filter(|relaxation| fresh >= relaxation.speech);
+        relaxation.map_or(0, |relaxation| relaxation.tokens.get())
+    }
+
     fn deny(&mut self, cap: Cap, speaker: Speaker) -> Denied {
         let counter = match cap {
             Cap::Voice => &mut self.books.denied_voice,
@@ -337,7 +406,8 @@ impl Budget {
     }
 
     fn account(&mut self, speaker: Speaker) -> &mut Account {
-        self.voices.entry(speaker).or_insert(Account { attempts: 0, denial: Seen::First })
+        let since = self.bucket.last;
+        self.voices.entry(speaker).or_insert(Account { attempts: 0, denial: Seen::First, since })
     }
 
     fn check(&self) {
@@ -347,11 +417,13 @@ impl Budget {
     }
 }
 
-/// A token bucket in integers: one token is 3600e9 units, and one nanosecond adds `refill_per_hour` of them.
+/// A token bucket in integers: one token is 3600e9 units, and one nanosecond adds `refill_per_hour` of them. What it may go
+/// below nothing lies at its bottom, so that no count is negative.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     units: u64,
     units_max: u64,
+    bottom: u64,
     units_a_nano: u64,
     last: Monotonic,
 }
@@ -361,8 +433,9 @@ impl Bucket {
 
     /// At most 2^32 tokens of 3.6e12 units do not fit in 64 bits; a burst beyond five million is held at that.
     fn full(limits: Limits, now: Monotonic) -> Self {
-        let units_max = u64::from(limits.burst.get()).saturating_mul(Self::TOKEN);
-        Self { units: units_max, units_max, units_a_nano: u64::from(limits.refill_per_hour.get()), last: now }
+        let bottom = Self::units_of(limits.relaxation.map_or(0, |relaxation| relaxation.tokens.get()));
+        let units_max = Self::units_of(limits.burst.get()).saturating_add(bottom);
+        Self { units: units_max, units_max, bottom, units_a_nano: u64::from(limits.refill_per_hour.get()), last: now }
     }
 
     /// The bucket at `now`. A clock that runs backwards adds nothing and takes nothing.
@@ -373,8 +446,13 @@ impl Bucket {
         self
     }
 
-    const fn is_empty(self) -> bool {
-        self.units < Self::TOKEN
+    fn units_of(tokens: u32) -> u64 {
+        u64::from(tokens).saturating_mul(Self::TOKEN)
+    }
+
+    /// Whether there is no token for somebody who may take so many below nothing.
+    fn is_empty(self, overdraft: u32) -> bool {
+        self.units < self.bottom.saturating_sub(Self::units_of(overdraft)).saturating_add(Self::TOKEN)
     }
 
     const fn take_one(&mut self) {
@@ -382,7 +460,8 @@ impl Bucket {
         self.units -= Self::TOKEN;
     }
 
+    /// Nothing, while it is below nothing.
     fn tokens(self) -> f64 {
-        self.units as f64 / Self::TOKEN as f64
+        self.units.saturating_sub(self.bottom) as f64 / Self::TOKEN as f64
     }
 }

@@ -2,6 +2,7 @@
 //! Observes only; it changes no verdict.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::ids::SegmentId;
 use crate::queue::Voice;
@@ -18,7 +19,9 @@ const REMEMBERED: usize = 128;
 /// See the module's text.
 #[derive(Debug, Default)]
 pub(crate) struct Monitor {
-    seen: VecDeque<SegmentId>,
+    /// In the order in which they came, each with a number that tells nearly all of them apart: an id is looked at only
+    /// when its number is the right one.
+    seen: VecDeque<(u64, SegmentId)>,
     run: Option<Run>,
 }
 
@@ -33,13 +36,14 @@ struct Run {
 impl Monitor {
     /// A segment of a voice came. Says whether the run is a collapse, once a run.
     pub(crate) fn handle_segment(&mut self, voice: Voice, segment: &SegmentId) -> bool {
-        if self.seen.contains(segment) {
+        let number = number_of(segment);
+        if self.seen.iter().any(|(seen, id)| *seen == number && id == segment) {
             return false;
         }
         if self.seen.len() >= REMEMBERED {
             self.seen.pop_front();
         }
-        self.seen.push_back(segment.clone());
+        self.seen.push_back((number, segment.clone()));
         match &mut self.run {
             Some(run) if run.voice == voice => run.segments = run.segments.saturating_add(1),
             _ => self.run = Some(Run { voice, segments: 1, rejections: 0, was_told: false }),
@@ -68,6 +72,13 @@ impl Monitor {
         run.was_told |= is_one;
         is_one
     }
+}
+
+/// The same for the same id, in every process.
+fn number_of(segment: &SegmentId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    segment.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::exit::{Cap, ExitReason};
 use crate::ids::{Generation, LaneId, PersonId, RequestId, Scope, SegmentId, Speaker};
 use crate::memory::{Carried, CarryReason, Memory};
 use crate::policy::Gallery;
+use crate::queue::Tried;
 use crate::span::{Rate, Span, Spans};
 
 /// A lane enters a conversation.
@@ -100,6 +101,8 @@ pub struct Dispatch {
     pub pending: u64,
     /// How long the slot waited.
     pub waited: std::time::Duration,
+    /// Whether a query was spent on its number in this generation.
+    pub tried: Tried,
 }
 
 /// A voice's public state.

@@ -36,7 +36,7 @@ use crate::time::Monotonic;
 
 use reconnect::KeptAt;
 use verdicts::Row;
-pub use view::Explanation;
+pub use view::{Explanation, Waiting};
 
 /// Provider streams of a lane in one generation: a stream that restarts every three seconds for an hour. Beyond it, voices
 /// of a new one exit with `voice_capacity`.
@@ -53,6 +53,8 @@ struct VoiceRecord {
     segment: Option<SegmentId>,
     told: Told,
     last_exit: Option<ExitReason>,
+    /// Queries that brought no voiceprint.
+    failed: u32,
     heard: Heard,
     /// When its latest speech that the ring holds came.
     observed: Option<Monotonic>,
@@ -86,6 +88,7 @@ impl VoiceRecord {
             segment: None,
             told: Told::Yes,
             last_exit: None,
+            failed: 0,
             heard: Heard::Here,
             observed: None,
             ground: None,
@@ -231,10 +234,16 @@ impl Lane {
         if arrival.ring.is_some_and(|ring| offer.window.overlap(ring).is_some()) {
             record.observed = Some(arrival.now);
         }
+        let is_named = record.identity.is_some();
+        let was_told = std::mem::replace(&mut record.told, Told::Yes);
+        let is_news = was_told == Told::NotYet && record.status.is_some();
         if self.monitor.handle_segment(voice, &offer.segment) {
             out.push(Event::Collapsed { lane: self.id, speaker: voice.speaker });
         }
-        if self.tell(voice, out) {
+        if is_news {
+            self.tell(voice, out);
+        }
+        if is_named {
             return Ok(());
         }
         let undecided = self.undecided(voice);
@@ -242,24 +251,20 @@ impl Lane {
             self.publish_ruling(voice, out); // Decided before it was first heard.
         }
         let queued = undecided.and_then(|()| self.queue_ranges(voice, offer, arrival));
-        if let (Err(reason), Some(record)) = (queued, self.voices.get_mut(&voice)) {
+        if let Err(reason) = queued
+            && let Some(record) = self.voices.get_mut(&voice)
+        {
             record.last_exit = Some(reason);
         }
         queued
     }
 
-    /// Tells what a voice brought along, when it is first heard here. Says whether it has a name.
-    fn tell(&mut self, voice: Voice, out: &mut Vec<Event>) -> bool {
-        let record = self.voices.get_mut(&voice).expect("an admitted voice has a record");
-        let is_named = record.identity.is_some();
-        let was_told = std::mem::replace(&mut record.told, Told::Yes);
-        if was_told == Told::NotYet && record.status.is_some() {
-            let change = if is_named { Change::Identity } else { Change::StatusOnly };
-            let state = self.state(voice);
-            out.push(Event::Published { lane: self.id, generation: self.generation, state, change });
-            self.suggest(out);
-        }
-        is_named
+    /// Tells what a voice brought along, when it is first heard here.
+    fn tell(&mut self, voice: Voice, out: &mut Vec<Event>) {
+        let state = self.state(voice);
+        let change = if state.identity.is_some() { Change::Identity } else { Change::StatusOnly };
+        out.push(Event::Published { lane: self.id, generation: self.generation, state, change });
+        self.suggest(out);
     }
 
     /// What people decided is not asked of the model: no token is spent on it.
@@ -304,6 +309,9 @@ impl Lane {
             return Err(ExitReason::VoiceCapacity);
         }
         let voice = Voice { speaker, scope: u16::try_from(index).expect("SCOPES_MAX fits") };
+        if self.voices.contains_key(&voice) {
+            return Ok(voice); // What is in the queue has a record, and comes and goes with it.
+        }
         if let Some(superseded) = self.queue.admit(voice)? {
             self.voices.remove(&superseded);
         }
@@ -311,7 +319,7 @@ impl Lane {
             self.scopes.push(scope.clone());
         }
         let clips_kept = self.limits.clips_kept;
-        self.voices.entry(voice).or_insert_with(|| Box::new(VoiceRecord::new(clips_kept)));
+        self.voices.insert(voice, Box::new(VoiceRecord::new(clips_kept)));
         Ok(voice)
     }
 
@@ -365,7 +373,8 @@ impl Lane {
             return None;
         }
         let voice = self.queue.next(now, self.floors.query_max, |voice| self.standing(voice))?;
-        let (slot, fresh) = self.queue.take(voice);
+        let tried = self.standing(voice).map_or(Tried::Before, |standing| standing.tried);
+        let (slot, fresh) = self.queue.take(voice, now);
         self.locked.insert(voice.speaker);
         let dispatch = Dispatch {
             request,
@@ -380,6 +389,7 @@ impl Lane {
             pending: fresh.samples(),
             fresh,
             waited: now.since(slot.since),
+            tried,
         };
         let deadline = now.after(self.limits.reservation_deadline);
         self.work.insert(request, Work { voice, segment: slot.segment.clone(), slot, deadline, samples: 0 });
@@ -422,6 +432,9 @@ impl Lane {
     pub(crate) fn handle_failed(&mut self, request: RequestId) -> Event {
         let work = self.finish(request);
         self.queue.restore(work.voice);
+        if let Some(record) = self.voices.get_mut(&work.voice) {
+            record.failed = record.failed.saturating_add(1);
+        }
         Event::Failed { lane: self.id, speaker: work.voice.speaker, segment: work.segment }
     }
 

@@ -45,7 +45,7 @@ pub use embedding::{BadVector, Centroid, Embedding};
 pub use event::{Batch, Change, Dispatch, Ending, Event, Identity, Join, Offer, Origin, Status, Target, VoiceState};
 pub use exit::{Cap, ExitReason};
 pub use ids::{Generation, LaneId, PersonId, RequestId, Scope, SegmentId, Speaker};
-pub use lane::Explanation;
+pub use lane::{Explanation, Waiting};
 pub use limits::{Floors, Limits};
 pub use memory::{Carried, Carry, CarryReason, Donor, Ground, HandOver, Memory};
 pub use policy::{Gallery, Policy, Print, Role, Suggestions};

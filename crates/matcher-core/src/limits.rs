@@ -24,6 +24,9 @@ pub struct Limits {
     pub clips_kept: NonZeroU32,
     /// The age at which the oldest slot goes before everything else.
     pub age_override: Duration,
+    /// Of so many selections in a row at most one goes by age alone. With 1 each may, and whoever is always late makes the
+    /// order one of arrival; with 2 half of the turns stay with the untried, and the oldest wait up to twice as long.
+    pub override_every: NonZeroU32,
     /// The shortest pooled clip that is worth a query: under two seconds a voiceprint says little.
     pub clip_minimum: Duration,
     /// No clip is ever shorter, whatever is missing: models fail on less.
@@ -55,6 +58,7 @@ impl Default for Limits {
             queries_max: count(16),
             clips_kept: NonZeroU32::new(3).expect("three is not zero"),
             age_override: Duration::from_secs(5),
+            override_every: NonZeroU32::MIN,
             clip_minimum: Duration::from_secs(2),
             clip_hard_minimum: Duration::from_millis(500),
             evidence_floor: Duration::from_secs(5),

@@ -94,6 +94,61 @@ pub enum NearOwner {
     Far,
 }
 
+/// Why a slot goes before the one behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precedence {
+    /// It has waited for [`Limits::age_override`], and the other has not, or for less.
+    Age,
+    /// No query was spent on its number, and one was on the other's.
+    FirstTry,
+    /// It was nearly the owner.
+    NearOwner,
+    /// More of its speech waits.
+    MoreSpeech,
+    /// It has waited longer.
+    Older,
+    /// Its number is the smaller.
+    SmallerNumber,
+    /// Nobody is behind it.
+    Alone,
+    /// It goes before nobody: it cannot start now.
+    Held,
+}
+
+/// A slot in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ranked {
+    /// Who waits.
+    pub voice: Voice,
+    /// Why here.
+    pub precedence: Precedence,
+}
+
+/// What slots are ordered by. No preference goes before every preference: such a slot has reached the age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    preference: Option<(Tried, NearOwner, Reverse<u64>)>,
+    since: Monotonic,
+    voice: Voice,
+}
+
+impl Order {
+    fn ranked(&self, behind: Option<&Self>) -> Ranked {
+        Ranked { voice: self.voice, precedence: behind.map_or(Precedence::Alone, |behind| self.before(behind)) }
+    }
+
+    fn before(&self, behind: &Self) -> Precedence {
+        match (self.preference, behind.preference) {
+            (None, _) => Precedence::Age,
+            (Some((tried, ..)), Some((other, ..))) if tried != other => Precedence::FirstTry,
+            (Some((_, near, _)), Some((_, other, _))) if near != other => Precedence::NearOwner,
+            (Some((.., speech)), Some((.., other))) if speech != other => Precedence::MoreSpeech,
+            _ if self.since != behind.since => Precedence::Older,
+            _ => Precedence::SmallerNumber,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Entry {
     fresh: Spans,
@@ -110,6 +165,8 @@ pub struct SpeakerMatchQueue {
     entries: BTreeMap<Voice, Box<Entry>>,
     slots: usize,
     evicted: u64,
+    /// Selections since the last one that went by age.
+    since_override: u32,
     limits: Limits,
 }
 
@@ -117,7 +174,7 @@ impl SpeakerMatchQueue {
     /// An empty queue.
     #[must_use]
     pub const fn new(limits: Limits) -> Self {
-        Self { entries: BTreeMap::new(), slots: 0, evicted: 0, limits }
+        Self { entries: BTreeMap::new(), slots: 0, evicted: 0, since_override: u32::MAX, limits }
     }
 
     /// Slots taken.
@@ -249,8 +306,9 @@ impl SpeakerMatchQueue {
 
     /// The voice to examine next among those for which `standing` has an answer (`None`: not dispatchable now).
     ///
-    /// From the age of [`Limits::age_override`] the oldest goes first; before that the untried, then the near owners,
-    /// then the longer pooled, then the older, then the smaller number. A total order.
+    /// From the age of [`Limits::age_override`] the oldest goes first, in one of [`Limits::override_every`] selections; before
+    /// that, and in the other selections, the untried, then the near owners, then the longer pooled, then the older, then the
+    /// smaller number. A total order.
     #[must_use]
     pub fn next(
         &self,
@@ -261,24 +319,60 @@ impl SpeakerMatchQueue {
         let candidates = self.entries.iter().filter_map(|(voice, entry)| {
             let slot = entry.slot.as_ref()?;
             let standing = standing(*voice)?;
-            let preference = if now.since(slot.since) >= self.limits.age_override {
-                None // Ordered before every preference.
-            } else {
-                Some((standing.tried, standing.near_owner, Reverse(entry.fresh.samples().min(query_max))))
-            };
-            Some(((preference, slot.since, *voice), *voice))
+            Some(self.order(*voice, (slot, entry.fresh.samples().min(query_max)), standing, now))
         });
-        candidates.min_by_key(|(order, _)| *order).map(|(_, voice)| voice)
+        candidates.min().map(|order| order.voice)
+    }
+
+    /// Every slot in the order in which [`SpeakerMatchQueue::next`] would take them at this moment, and after them those
+    /// that are not dispatchable.
+    #[must_use]
+    pub fn ranking(
+        &self,
+        now: Monotonic,
+        query_max: u64,
+        mut standing: impl FnMut(Voice) -> Option<Standing>,
+    ) -> Vec<Ranked> {
+        let mut orders = Vec::new();
+        let mut held = Vec::new();
+        for (voice, slot, fresh) in self.waiting() {
+            match standing(voice) {
+                Some(standing) => orders.push(self.order(voice, (slot, fresh.min(query_max)), standing, now)),
+                None => held.push(Ranked { voice, precedence: Precedence::Held }),
+            }
+        }
+        orders.sort_unstable();
+        let behind = orders.iter().skip(1).map(Some).chain([None]);
+        let ranked = orders.iter().zip(behind).map(|(order, behind)| order.ranked(behind));
+        ranked.chain(held).collect()
+    }
+
+    fn order(&self, voice: Voice, (slot, speech): (&Slot, u64), standing: Standing, now: Monotonic) -> Order {
+        let preference =
+            (!self.goes_by_age(slot, now)).then_some((standing.tried, standing.near_owner, Reverse(speech)));
+        Order { preference, since: slot.since, voice }
+    }
+
+    /// Whether the next selection may go by age alone.
+    #[must_use]
+    pub const fn is_turn_of_age(&self) -> bool {
+        self.since_override >= self.limits.override_every.get() - 1
+    }
+
+    fn goes_by_age(&self, slot: &Slot, now: Monotonic) -> bool {
+        self.is_turn_of_age() && now.since(slot.since) >= self.limits.age_override
     }
 
     /// Turns a slot into a query: the slot goes, and all fresh ranges are taken.
     ///
     /// # Panics
     /// When the voice has no slot.
-    pub fn take(&mut self, voice: Voice) -> (Slot, Spans) {
+    pub fn take(&mut self, voice: Voice, now: Monotonic) -> (Slot, Spans) {
         let entry = self.entries.get_mut(&voice).expect("only an admitted voice is taken");
         let slot = entry.slot.take().expect("only a waiting voice is taken");
         self.slots -= 1;
+        self.since_override = if self.goes_by_age(&slot, now) { 0 } else { self.since_override.saturating_add(1) };
+        let entry = self.entries.get_mut(&voice).expect("only an admitted voice is taken");
         let fresh = std::mem::take(&mut entry.fresh);
         entry.is_in_work = true;
         entry.taken.insert_all(&fresh);

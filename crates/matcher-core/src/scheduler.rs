@@ -16,7 +16,7 @@ use crate::embedding::Embedding;
 use crate::event::{Batch, Dispatch, Event, Join, VoiceState};
 use crate::exit::{Cap, ExitReason};
 use crate::ids::{Generation, LaneId, RequestId, SegmentId, Speaker};
-use crate::lane::{Arrival, Authority, Explanation, Lane};
+use crate::lane::{Arrival, Authority, Explanation, Lane, Waiting};
 use crate::limits::Limits;
 use crate::memory::{Carry, Donor, HandOver};
 use crate::policy::{Gallery, Policy};
@@ -148,6 +148,13 @@ impl Scheduler {
     pub fn explain_all(&self, lane: LaneId) -> Vec<Explanation> {
         let Some(lane) = self.lanes.get(&lane) else { return Vec::new() };
         lane.voices().map(|voice| lane.explain(voice)).collect()
+    }
+
+    /// Who waits in a lane, in the order in which they would be examined at this moment; after them, those that cannot
+    /// start now.
+    #[must_use]
+    pub fn waiting(&self, lane: LaneId, now: Monotonic) -> Vec<Waiting> {
+        self.lanes.get(&lane).map(|lane| lane.waiting(now)).unwrap_or_default()
     }
 
     /// Whether a lane has no query in work and none that could start: nothing more comes without new speech.

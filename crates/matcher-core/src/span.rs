@@ -29,6 +29,13 @@ impl Rate {
         u64::try_from(samples).unwrap_or(u64::MAX)
     }
 
+    /// How long `samples` last, rounded down to a nanosecond.
+    #[must_use]
+    pub fn duration(self, samples: u64) -> Duration {
+        let nanos = u128::from(samples) * 1_000_000_000 / u128::from(self.0.get());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
     /// How long `samples` last, in seconds.
     #[must_use]
     pub fn seconds(self, samples: u64) -> f64 {

@@ -8,7 +8,7 @@
 mod driver;
 mod watch;
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use driver::*;
 use matcher_core::budget::{self, Outcome};
@@ -92,6 +92,11 @@ fn tight() -> Limits {
         queries_max: count(2),
         ..Limits::default()
     }
+}
+
+/// With age that decides every third selection.
+fn every_third(limits: Limits) -> Limits {
+    Limits { override_every: NonZeroU32::new(3).unwrap(), ..limits }
 }
 
 fn start(limits: Limits, lanes: u64) -> Watch {
@@ -246,5 +251,15 @@ proptest! {
     #[test]
     fn three_lanes_within_tight_limits_keep_every_promise(steps in steps()) {
         runs(&tight(), 3, &steps);
+    }
+
+    #[test]
+    fn one_lane_whose_age_decides_every_third_selection_keeps_every_promise(steps in steps()) {
+        runs(&every_third(Limits::default()), 1, &steps);
+    }
+
+    #[test]
+    fn two_tight_lanes_whose_age_decides_every_third_selection_keep_every_promise(steps in steps()) {
+        runs(&every_third(tight()), 2, &steps);
     }
 }

@@ -7,7 +7,7 @@ mod driver;
 
 use driver::*;
 use matcher_core::budget::Outcome;
-use matcher_core::queue::Voice;
+use matcher_core::queue::{Precedence, Voice};
 use matcher_core::{Cap, ExitReason, Generation, Monotonic, Refusal, Speaker, Status};
 use std::time::Duration;
 
@@ -392,4 +392,36 @@ fn a_dispatch_that_never_arrived_does_not_queue_a_voice_that_got_its_name() {
     let mut out = Vec::new();
     driver.conversations[0].handle_undelivered(dispatch.request, &mut out);
     assert_eq!((driver.scheduler().dispatchable(), out.len()), (0, 1), "the slot exits as already mapped");
+}
+
+#[test]
+fn the_queue_is_shown_in_the_order_of_service_and_each_slot_says_why_it_goes_first() {
+    let mut driver = Driver::new();
+    rejector(&mut driver, 1, 1);
+    driver.script(2, [Held]);
+    driver.update(&[says(2, 0.0, 5.0)]);
+    driver.offer(&[says(1, 20.0, 26.0), says(2, 20.0, 26.0)]);
+    driver.pass(1.0);
+    driver.offer(&[says(3, 26.0, 29.0), says(4, 26.0, 32.0), says(5, 32.0, 38.0), says(6, 32.0, 38.0)]);
+    driver.pass(1.0);
+    driver.offer(&[says(7, 32.0, 38.0)]);
+    let shown = || {
+        let waiting = driver.scheduler().waiting(LANE, driver.now);
+        waiting.iter().map(|slot| (slot.speaker.0, slot.precedence)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        shown(),
+        [
+            (4, Precedence::SmallerNumber),
+            (5, Precedence::SmallerNumber),
+            (6, Precedence::Older),
+            (7, Precedence::MoreSpeech),
+            (3, Precedence::FirstTry),
+            (1, Precedence::Alone),
+            (2, Precedence::Held),
+        ]
+    );
+    driver.pass(3.0);
+    let waiting = driver.scheduler().waiting(LANE, driver.now);
+    assert_eq!((waiting[0].speaker, waiting[0].precedence), (Speaker(1), Precedence::Age), "five seconds old");
 }

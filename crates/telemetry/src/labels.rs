@@ -70,6 +70,8 @@ labels! {
     EndpointFailure {
         /// The caller's deadline came before the server had the time that it may take.
         OutOfTime => "out_of_time",
+        /// The caller left, and the exchange was broken off from this side.
+        GivenUp => "given_up",
         /// No connection came about.
         Unreachable => "unreachable",
         /// The connection ended before the answer did.
@@ -204,6 +206,58 @@ impl Reconnect {
 }
 
 labels! {
+    /// Whether a turn is the first of its number in this generation.
+    Class {
+        /// No query was spent on the number before.
+        First => "first",
+        /// One was.
+        Repeat => "repeat",
+    }
+}
+
+labels! {
+    /// Whether a voice had waited so long that its age alone decided its place.
+    Override {
+        /// It had reached the age override.
+        Yes => "yes",
+        /// Its place came from the ordinary order.
+        No => "no",
+    }
+}
+
+labels! {
+    /// What a frame carries.
+    FrameKind {
+        /// Audio: a binary frame.
+        Audio => "audio",
+        /// A message: a text frame.
+        Message => "message",
+    }
+}
+
+labels! {
+    /// What is sent to a collector item by item.
+    Signal {
+        /// Queries' traces.
+        Traces => "traces",
+        /// Log records.
+        Logs => "logs",
+    }
+}
+
+labels! {
+    /// What became of an item for the collector.
+    Exported {
+        /// The collector took it.
+        Sent => "sent",
+        /// It found the queue full, because the collector is slow or away.
+        Dropped => "dropped",
+        /// The collector refused it.
+        Refused => "refused",
+    }
+}
+
+labels! {
     /// Why a query brought no voiceprint.
     FailureKind {
         /// The clip could not be turned into features.
@@ -244,6 +298,8 @@ labels! {
         Unsupported => "unsupported",
         /// The WebSocket protocol itself was violated.
         ProtocolViolation => "protocol_violation",
+        /// What came was no handshake of ours: no WebSocket, or another subprotocol.
+        Handshake => "handshake",
         /// A limit of the process or of the conversation is reached.
         Capacity => "capacity",
         /// The client does not read its events.

@@ -125,17 +125,40 @@ impl Drop for Watch {
     }
 }
 
+/// The way of the history to the disk.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// Rows that are not on disk yet, waiting and being written together.
+    pub waiting: Level,
+    /// Rows that may wait.
+    pub waiting_max: Level,
+    /// Writings that failed since the start; only ever rises.
+    pub failures: Level,
+    /// Rows that were left out since the start; only ever rises.
+    pub lost: Level,
+}
+
 /// Every level of the service.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     /// Slots waiting in all queues: a [`Share`] a conversation.
     pub queue_slots: Level,
+    /// Slots that there are in all queues: a [`Share`] a conversation.
+    pub queue_capacity: Level,
     /// Since when the oldest slot waits: a [`Watch`] a conversation.
     pub queue_ages: Ages,
     /// Open sockets: one share each.
     pub sockets: Level,
     /// Live conversations: one share each.
     pub conversations: Level,
+    /// Sockets at most.
+    pub sockets_max: Level,
+    /// Conversations at most.
+    pub conversations_max: Level,
+    /// 1 while `/readyz` says so, 0 otherwise.
+    pub ready: Level,
+    /// Queries that may be under way at once.
+    pub turns: Level,
     /// Workers that are able to extract.
     pub workers_up: Level,
     /// Workers that the pool was configured with.
@@ -146,6 +169,8 @@ pub struct Levels {
     pub people: Level,
     /// Bytes of the store on disk.
     pub store_bytes: Level,
+    /// What of the history is not on disk.
+    pub history: History,
     /// What computes the voiceprints.
     pub engine: Engine,
     /// Attempts under way. Kept by the accounts, under their lock.

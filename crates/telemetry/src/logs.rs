@@ -1,6 +1,8 @@
-//! Logs on standard error: readable text, or one JSON object a line.
+//! Logs on standard error: readable text, or one JSON object a line; and beside it to a collector, see `export`.
 //!
 //! Standard output belongs to results. What is logged, and at which level, is decided where it happens.
+
+mod export;
 
 use std::io::IsTerminal;
 
@@ -8,7 +10,10 @@ use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+pub(crate) use export::{Record, encode, export_to, silence_this_thread};
 
 /// What is logged unless the user says otherwise. The libraries beneath report their own life at `info`,
 /// and one of them a client's bad bytes at `error`, which the metrics count: a client must not fill the log.
@@ -59,10 +64,13 @@ where
 {
     let directives =
         EnvFilter::try_new(filter).map_err(|reason| LogsError::Filter { filter: filter.to_owned(), reason })?;
+    let export = export::Export::default();
     let builder = tracing_subscriber::fmt().with_env_filter(directives).with_writer(writer);
     Ok(match format {
-        Format::Readable => Box::new(builder.with_ansi(colour).finish()),
-        Format::Json => Box::new(builder.json().flatten_event(true).with_current_span(false).finish()),
+        Format::Readable => Box::new(builder.with_ansi(colour).finish().with(export)),
+        Format::Json => {
+            Box::new(builder.json().flatten_event(true).with_current_span(false).finish().with(export))
+        }
     })
 }
 
@@ -112,6 +120,7 @@ mod tests {
             evidence_seconds: 4.5,
             pending_seconds: 3.0,
             cap: Cap::Both,
+            trace: None,
         }
     }
 

@@ -1,58 +1,23 @@
-//! Rollcall's own instruments, all with the prefix `rollcall_`: latencies, failures, refusals, levels, process and build;
-//! and the one handle to everything that needs no lock.
+//! Rollcall's own counters and distributions, all with the prefix `rollcall_`, and the one handle to everything that needs
+//! no lock.
 //!
-//! Does not own the accounting counters (see `accounts`), those of identity over time (see `identity`), nor what the
-//! levels mean (see `levels`).
+//! Does not own the accounting counters (see `accounts`), those of identity over time (see `identity`), how distributions are
+//! declared (see `distributions`), nor what the levels mean and how they are shown (see `levels` and `gauges`).
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter};
 
+use crate::distributions::{ATTEMPT, EXTRACTION, FIRST_EXAMINATION, SELECTION, VERDICT};
+use crate::exemplars::{Exemplars, Timed};
+use crate::gauges;
 use crate::identity::Identity;
-use crate::labels::{Carried, FailureKind, Reconnect, Refusal, Target, Violation};
+use crate::labels::{Carried, Class, FailureKind, FrameKind, Override, Reconnect, Refusal, Target, Violation};
 use crate::levels::Levels;
 use crate::process::Process;
-
-/// A histogram as it is declared: what a scrape shows before the first recording is made from this.
-pub(crate) struct Latency {
-    /// The name as it is scraped, with its unit.
-    pub(crate) name: &'static str,
-    /// The instrument's name: the exporter appends the unit.
-    instrument: &'static str,
-    /// What it measures.
-    pub(crate) help: &'static str,
-    /// Upper bounds in seconds.
-    pub(crate) bounds: &'static [f64],
-}
-
-/// From the receipt of a segment to the verdict about its voice.
-const VERDICT: Latency = Latency {
-    name: "rollcall_verdict_seconds",
-    instrument: "rollcall_verdict",
-    help: "Time from the receipt of a segment to the verdict that it led to.",
-    bounds: &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
-};
-
-/// From the moment a voice could be examined to its dispatch. The bounds are close around the age override of 5 s.
-const SELECTION: Latency = Latency {
-    name: "rollcall_selection_wait_seconds",
-    instrument: "rollcall_selection_wait",
-    help: "Time that a voice which could be examined waited for its turn.",
-    bounds: &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0],
-};
-
-/// The model's part. The bounds end beyond the reservation deadline of 5 s.
-const EXTRACTION: Latency = Latency {
-    name: "rollcall_extraction_seconds",
-    instrument: "rollcall_extraction",
-    help: "Time from the reservation of a query to its settlement, waiting and running together.",
-    bounds: &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
-};
-
-/// Every latency there is.
-pub(crate) const LATENCIES: [&Latency; 3] = [&VERDICT, &SELECTION, &EXTRACTION];
+use crate::traces::TraceContext;
 
 /// Work to be done just before each scrape, outside the accounts' lock.
 type BeforeScrape = Box<dyn Fn(&Levels) + Send + Sync>;
@@ -64,14 +29,20 @@ pub struct Metrics(Arc<Instruments>);
 struct Instruments {
     levels: Levels,
     process: Process,
-    verdict: Histogram<f64>,
-    selection: Histogram<f64>,
-    extraction: Histogram<f64>,
+    verdict: Timed,
+    selection: Timed,
+    first_examination: Timed,
+    extraction: Timed,
+    attempt: Histogram<f64>,
+    selections: Counter<u64>,
+    voices: Counter<u64>,
+    frames: Counter<u64>,
     failures: Counter<u64>,
     refusals: Counter<u64>,
     evicted: Counter<f64>,
     violations: Counter<u64>,
     identity: Identity,
+    exemplars: Exemplars,
     /// A handful, registered when the service starts.
     before_scrape: Mutex<Vec<BeforeScrape>>,
 }
@@ -79,12 +50,18 @@ struct Instruments {
 impl Metrics {
     pub(crate) fn new(meter: &Meter, version: &str) -> Self {
         let counter = |name: &'static str, help: &'static str| meter.u64_counter(name).with_description(help).build();
+        let exemplars = Exemplars::default();
         let instruments = Instruments {
             levels: Levels::default(),
             process: Process::default(),
-            verdict: VERDICT.build(meter),
-            selection: SELECTION.build(meter),
-            extraction: EXTRACTION.build(meter),
+            verdict: Timed::new(&VERDICT, meter, &exemplars),
+            selection: Timed::new(&SELECTION, meter, &exemplars),
+            first_examination: Timed::new(&FIRST_EXAMINATION, meter, &exemplars),
+            extraction: Timed::new(&EXTRACTION, meter, &exemplars),
+            attempt: ATTEMPT.build(meter),
+            selections: counter("rollcall_selections", "Voices whose turn came, by class and by whether they had reached the age override."),
+            voices: counter("rollcall_voices", "Numbers that were heard for the first time in a lane of a conversation."),
+            frames: counter("rollcall_frames", "Frames that sockets sent and that were taken, by what they carry."),
             failures: counter("rollcall_extraction_failures", "Queries that brought no voiceprint, by the reason."),
             refusals: counter("rollcall_refused", "Audio, messages and sockets refused at the door, by the reason."),
             evicted: meter
@@ -94,10 +71,12 @@ impl Metrics {
                 .build(),
             violations: counter("rollcall_invariant_violations", "Broken invariants: bugs. 0 in a healthy process."),
             identity: Identity::new(meter),
+            exemplars,
             before_scrape: Mutex::default(),
         };
         instruments.create_series();
-        instruments.observe(meter, version);
+        gauges::observe(&instruments.levels, meter, version);
+        instruments.process.observe(meter);
         Self(Arc::new(instruments))
     }
 
@@ -114,18 +93,40 @@ impl Metrics {
     }
 
     /// A segment led to a verdict, `after` it was received.
-    pub fn verdict(&self, after: Duration) {
-        self.0.verdict.record(after.as_secs_f64(), &[]);
+    pub fn verdict(&self, after: Duration, trace: Option<TraceContext>) {
+        self.0.verdict.record(after, &[], trace);
     }
 
     /// A voice was dispatched, `after` it became queueable.
-    pub fn selected(&self, after: Duration) {
-        self.0.selection.record(after.as_secs_f64(), &[]);
+    pub fn selected(&self, class: Class, aged: Override, after: Duration, trace: Option<TraceContext>) {
+        let class = KeyValue::new("class", class.as_str());
+        self.0.selection.record(after, std::slice::from_ref(&class), trace);
+        self.0.selections.add(1, &[class, KeyValue::new("override", aged.as_str())]);
+    }
+
+    /// A voice was heard for the first time in its lane.
+    pub fn voice_heard(&self) {
+        self.0.voices.add(1, &[]);
+    }
+
+    /// A query was reserved for a voice that had none before, `after` its first segment.
+    pub fn first_examined(&self, after: Duration, trace: Option<TraceContext>) {
+        self.0.first_examination.record(after, &[], trace);
+    }
+
+    /// A query was reserved: its voice's attempt of this number, from 1.
+    pub fn attempted(&self, number: u32) {
+        self.0.attempt.record(f64::from(number), &[]);
+    }
+
+    /// A socket sent a frame, and it was taken.
+    pub fn frame(&self, kind: FrameKind) {
+        self.0.frames.add(1, &[KeyValue::new("kind", kind.as_str())]);
     }
 
     /// A query was settled, `after` it was reserved.
-    pub fn extracted(&self, after: Duration) {
-        self.0.extraction.record(after.as_secs_f64(), &[]);
+    pub fn extracted(&self, after: Duration, trace: Option<TraceContext>) {
+        self.0.extraction.record(after, &[], trace);
     }
 
     /// A query brought no voiceprint.
@@ -165,6 +166,11 @@ impl Metrics {
         self.0.violations.add(1, &[KeyValue::new("kind", violation.as_str())]);
     }
 
+    /// The traces that the latencies point to.
+    pub(crate) fn exemplars(&self) -> &Exemplars {
+        &self.0.exemplars
+    }
+
     /// The counter behind [`Metrics::violated`], for the accounts, which find violations of their own.
     pub(crate) fn violations(&self) -> Counter<u64> {
         self.0.violations.clone()
@@ -180,17 +186,6 @@ impl Metrics {
     }
 }
 
-impl Latency {
-    fn build(&self, meter: &Meter) -> Histogram<f64> {
-        meter
-            .f64_histogram(self.instrument)
-            .with_unit("s")
-            .with_description(self.help)
-            .with_boundaries(self.bounds.to_vec())
-            .build()
-    }
-}
-
 impl Instruments {
     fn create_series(&self) {
         for kind in FailureKind::ALL {
@@ -202,54 +197,16 @@ impl Instruments {
         for kind in Violation::ALL {
             self.violations.add(0, &[KeyValue::new("kind", kind.as_str())]);
         }
-        self.evicted.add(0.0, &[]);
-    }
-
-    fn observe(&self, meter: &Meter, version: &str) {
-        self.observe_levels(meter);
-        self.observe_ages(meter);
-        self.levels.engine.observe(meter);
-        self.process.observe(meter);
-        let version = [KeyValue::new("version", version.to_owned())];
-        meter
-            .u64_observable_gauge("rollcall_build_info")
-            .with_description("Always 1; the label says which version runs.")
-            .with_callback(move |gauge| gauge.observe(1, &version))
-            .build();
-    }
-
-    fn observe_levels(&self, meter: &Meter) {
-        let levels = &self.levels;
-        let gauges = [
-            ("rollcall_queue_slots", "", "Voices waiting to be examined, in all conversations.", &levels.queue_slots),
-            ("rollcall_open_queries", "", "Voiceprint queries reserved and not yet settled.", &levels.open_queries),
-            ("rollcall_sockets", "", "Open sockets.", &levels.sockets),
-            ("rollcall_conversations", "", "Live conversations.", &levels.conversations),
-            ("rollcall_workers_up", "", "Extraction workers that are able to extract.", &levels.workers_up),
-            ("rollcall_workers", "", "Extraction workers that are configured.", &levels.workers),
-            ("rollcall_people", "", "Enrolled people.", &levels.people),
-            ("rollcall_store", "By", "Size of the store on disk.", &levels.store_bytes),
-        ];
-        for (name, unit, help, level) in gauges {
-            let level = level.clone();
-            let gauge = meter.u64_observable_gauge(name).with_unit(unit).with_description(help);
-            gauge.with_callback(move |gauge| gauge.observe(level.value(), &[])).build();
+        for class in Class::ALL {
+            for aged in Override::ALL {
+                let labels = [KeyValue::new("class", class.as_str()), KeyValue::new("override", aged.as_str())];
+                self.selections.add(0, &labels);
+            }
         }
-        let restarts = levels.worker_restarts.clone();
-        meter
-            .u64_observable_counter("rollcall_worker_restarts")
-            .with_description("Extraction workers that were started again after a panic, a hang or a lost thread.")
-            .with_callback(move |counter| counter.observe(restarts.value(), &[]))
-            .build();
-    }
-
-    fn observe_ages(&self, meter: &Meter) {
-        let ages = self.levels.queue_ages.clone();
-        meter
-            .f64_observable_gauge("rollcall_queue_oldest_age")
-            .with_unit("s")
-            .with_description("How long the oldest waiting voice has waited; 0 when none waits.")
-            .with_callback(move |gauge| gauge.observe(ages.oldest(Instant::now()).as_secs_f64(), &[]))
-            .build();
+        for kind in FrameKind::ALL {
+            self.frames.add(0, &[KeyValue::new("kind", kind.as_str())]);
+        }
+        self.voices.add(0, &[]);
+        self.evicted.add(0.0, &[]);
     }
 }

@@ -5,6 +5,7 @@
 //! first is the budget's to know.
 
 use crate::labels::Cap;
+use crate::traces::TraceContext;
 
 /// What the record says. All ids are as the client or the server gave them.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +34,8 @@ pub struct FirstBlock {
     pub pending_seconds: f64,
     /// The one cap that denied it.
     pub cap: Cap,
+    /// The query's trace, when it has one.
+    pub trace: Option<TraceContext>,
 }
 
 impl FirstBlock {
@@ -54,6 +57,8 @@ impl FirstBlock {
             evidence_seconds = self.evidence_seconds,
             pending_seconds = self.pending_seconds,
             cap = self.cap.as_str(),
+            trace_id = self.trace.map(TraceContext::trace_id),
+            span_id = self.trace.map(TraceContext::span_id),
             "speaker_id_budget_first_block"
         );
     }

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use opentelemetry::metrics::MeterProvider;
-use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
-use prometheus::proto::{Bucket, Histogram, Metric, MetricFamily, MetricType};
+use prometheus::proto::MetricFamily;
 
 use crate::accounts::Accounts;
+use crate::distributions;
 use crate::encode;
-use crate::metrics::{LATENCIES, Latency, Metrics};
-use crate::otlp::{Export, Otlp, Reader};
+use crate::metrics::Metrics;
+use crate::labels::Signal;
+use crate::logs;
+use crate::otlp::{Counts, Export, Otlp, Queue, Reader, Resource, Shipment, all_sent, refused_records, refused_spans};
+use crate::traces::{self, QueryTrace, Tracer};
 
 /// Why telemetry could not start.
 #[derive(Debug, thiserror::Error)]
@@ -21,9 +24,58 @@ pub enum StartError {
     /// The exporter refused its registry.
     #[error("the metrics exporter could not start: {0}")]
     Exporter(String),
-    /// The thread that sends metrics to a collector could not be started.
-    #[error("the export of metrics could not start: {0}")]
+    /// A thread that sends to a collector could not be started.
+    #[error("the export to a collector could not start: {0}")]
     Export(String),
+}
+
+/// What goes to a collector.
+#[derive(Default)]
+struct Exports {
+    metrics: Option<Export>,
+    traces: Option<Queue<QueryTrace>>,
+    logs: Option<Queue<logs::Record>>,
+    tracer: Tracer,
+}
+
+impl Exports {
+    fn start(
+        otlp: &Otlp,
+        measured: Option<(Reader, (Accounts, Metrics))>,
+        resource: &Resource,
+        counts: &Counts,
+    ) -> Result<Self, String> {
+        let mut exports = Self::default();
+        if let (Some((target, every)), Some((reader, of))) = (&otlp.metrics, measured) {
+            exports.metrics = Some(Export::start((target, *every), reader, of)?);
+        }
+        if let Some((target, limits, sampler)) = &otlp.traces {
+            let resource = resource.clone();
+            let encode = move |traces: &[QueryTrace]| traces::encode(traces, &resource);
+            let shipment = Shipment { signal: Signal::Traces, encode: Box::new(encode), refused: refused_spans };
+            let queue = Queue::start(target, *limits, shipment, counts.clone())?;
+            exports.tracer = Tracer::new(*sampler, queue.clone());
+            exports.traces = Some(queue);
+        }
+        if let Some((target, limits)) = &otlp.logs {
+            let resource = resource.clone();
+            let encode = move |records: &[logs::Record]| logs::encode(records, &resource);
+            let shipment = Shipment { signal: Signal::Logs, encode: Box::new(encode), refused: refused_records };
+            let queue = Queue::start(target, *limits, shipment, counts.clone())?;
+            // The process has one log; the first that exports it has it.
+            exports.logs = logs::export_to(queue.clone()).then_some(queue);
+        }
+        Ok(exports)
+    }
+
+    fn flush(&self, patience: Duration) -> bool {
+        let asked = [
+            self.traces.as_ref().map(Queue::flush),
+            self.logs.as_ref().map(Queue::flush),
+            self.metrics.as_ref().map(Export::flush),
+        ];
+        all_sent(asked.into_iter().flatten().collect(), patience)
+    }
 }
 
 /// A handle to everything that this process measures. Clones share it.
@@ -36,8 +88,8 @@ struct Parts {
     registry: prometheus::Registry,
     /// When the series were created, in seconds of Unix time.
     created: f64,
-    /// Sends the metrics to a collector, when one is configured.
-    export: Option<Export>,
+    /// What goes to a collector, when one is configured.
+    export: Exports,
     /// Dropping it ends collection, so it lives exactly as long as the handles.
     _provider: SdkMeterProvider,
 }
@@ -60,6 +112,7 @@ impl Telemetry {
     }
 
     fn start_with(version: &str, otlp: Option<&Otlp>) -> Result<Self, StartError> {
+        let resource = Resource::new(version, otlp.map(|otlp| &otlp.named[..]).unwrap_or_default());
         let registry = prometheus::Registry::new();
         let exporter = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
@@ -68,10 +121,9 @@ impl Telemetry {
             .without_target_info()
             .build()
             .map_err(|error| StartError::Exporter(error.to_string()))?;
-        let resource = Resource::builder().with_service_name("rollcall").build();
-        let mut builder = SdkMeterProvider::builder().with_resource(resource).with_reader(exporter);
-        let otlp = otlp.map(|otlp| (otlp, Reader::default()));
-        if let Some((_, reader)) = &otlp {
+        let mut builder = SdkMeterProvider::builder().with_resource(resource.sdk()).with_reader(exporter);
+        let reader = otlp.and_then(|otlp| otlp.metrics.as_ref()).map(|_| Reader::default());
+        if let Some(reader) = &reader {
             builder = builder.with_reader(reader.clone());
         }
         let provider = builder.build();
@@ -79,21 +131,29 @@ impl Telemetry {
         let meter = provider.meter("rollcall");
         let metrics = Metrics::new(&meter, version);
         let accounts = Accounts::new(&meter, metrics.violations(), metrics.levels().open_queries.clone());
-        let export = otlp
-            .map(|(otlp, reader)| Export::start(otlp, reader, accounts.clone(), metrics.clone()))
-            .transpose()
-            .map_err(StartError::Export)?;
+        let measured = reader.map(|reader| (reader, (accounts.clone(), metrics.clone())));
+        let counts = Counts::new(&meter);
+        let export = match otlp {
+            Some(otlp) => Exports::start(otlp, measured, &resource, &counts).map_err(StartError::Export)?,
+            None => Exports::default(),
+        };
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Whole milliseconds, which an f64 holds exactly enough to print.
         let created = since_epoch.as_millis() as f64 / 1000.0;
         Ok(Self(Arc::new(Parts { accounts, metrics, registry, created, export, _provider: provider })))
     }
 
-    /// Sends the totals to the collector once more and waits for it, at most `patience`: the last thing before exit.
-    /// True at once when there is no collector, false when it was not reached in time.
+    /// Sends everything that waits to the collector, and the totals once more, and waits for it, at most `patience`: the
+    /// last thing before exit. True at once when there is no collector, false when it was not reached in time.
     #[must_use]
     pub fn flush(&self, patience: Duration) -> bool {
-        self.0.export.as_ref().is_none_or(|export| export.flush(patience))
+        self.0.export.flush(patience)
+    }
+
+    /// Begins and ends queries' traces.
+    #[must_use]
+    pub fn tracer(&self) -> &Tracer {
+        &self.0.export.tracer
     }
 
     /// The accounting counters.
@@ -113,7 +173,8 @@ impl Telemetry {
     #[must_use]
     pub fn encode(&self, accept: Option<&str>) -> (&'static str, String) {
         let format = encode::negotiate(accept);
-        (format.content_type(), encode::page(format, &self.gather(), self.0.created))
+        let families = self.gather();
+        (format.content_type(), encode::page(format, &families, self.0.created, self.0.metrics.exemplars()))
     }
 
     /// Every family, from one moment as far as the accounts are concerned.
@@ -123,30 +184,8 @@ impl Telemetry {
             let _still = self.0.accounts.lock();
             self.0.registry.gather()
         };
-        let absent = |latency: &&Latency| !families.iter().any(|family| family.name() == latency.name);
-        let empty: Vec<_> = LATENCIES.into_iter().filter(absent).map(never_recorded).collect();
-        families.extend(empty);
+        distributions::complete(&mut families);
         families.sort_by(|a, b| a.name().cmp(b.name()));
         families
     }
-}
-
-/// A histogram that has recorded nothing. The meter shows none before its first recording, but a dashboard built on a
-/// quiet server needs its buckets.
-fn never_recorded(latency: &Latency) -> MetricFamily {
-    let bucket = |bound: &f64| {
-        let mut bucket = Bucket::default();
-        bucket.set_upper_bound(*bound);
-        bucket
-    };
-    let mut histogram = Histogram::default();
-    histogram.set_bucket(latency.bounds.iter().map(bucket).collect());
-    let mut metric = Metric::default();
-    metric.set_histogram(histogram);
-    let mut family = MetricFamily::default();
-    family.set_name(latency.name.to_owned());
-    family.set_help(latency.help.to_owned());
-    family.set_field_type(MetricType::HISTOGRAM);
-    family.set_metric(vec![metric]);
-    family
 }

@@ -21,7 +21,7 @@ fn the_collector_gets_the_accounts_and_our_own_instruments() {
     let telemetry = Telemetry::start_exporting("1.2.3", &Otlp::new(&endpoint, NEVER).unwrap()).unwrap();
     telemetry.accounts().reserved();
     telemetry.accounts().settled(Settled::Failed);
-    telemetry.metrics().verdict(Duration::from_millis(60));
+    telemetry.metrics().verdict(Duration::from_millis(60), None);
     assert!(telemetry.flush(PATIENCE), "the collector answered");
 
     let request = collector.join().unwrap();

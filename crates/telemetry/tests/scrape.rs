@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use telemetry::{
-    Accounts, Cap, Carried, Circuit, Decision, Denial, Endpoint, EndpointFailure, ExitReason, FailureKind, Incidence,
-    Outcome, Reconnect, Refusal, Settled, Target, Telemetry, Violation,
+    Accounts, Cap, Carried, Circuit, Class, Decision, Denial, Endpoint, EndpointFailure, ExitReason, FailureKind,
+    FrameKind, Incidence, Outcome, Override, Reconnect, Refusal, Settled, Target, Telemetry, Violation,
 };
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
@@ -85,7 +85,19 @@ fn every_own_series_with_a_closed_label_set_and_every_histogram_is_there_before_
     for kind in Violation::ALL {
         assert_eq!(page.value(&format!("rollcall_invariant_violations_total{{kind=\"{kind}\"}}")), 0.0);
     }
-    for histogram in ["verdict", "selection_wait", "extraction"] {
+    for class in Class::ALL {
+        assert_eq!(page.value(&format!("rollcall_selection_wait_seconds_count{{class=\"{class}\"}}")), 0.0);
+        let bucket = |le| format!("rollcall_selection_wait_seconds_bucket{{class=\"{class}\",le=\"{le}\"}}");
+        assert_eq!((page.value(&bucket("5")), page.value(&bucket("+Inf"))), (0.0, 0.0));
+        for aged in Override::ALL {
+            assert_eq!(page.value(&format!("rollcall_selections_total{{class=\"{class}\",override=\"{aged}\"}}")), 0.0);
+        }
+    }
+    for kind in FrameKind::ALL {
+        assert_eq!(page.value(&format!("rollcall_frames_total{{kind=\"{kind}\"}}")), 0.0);
+    }
+    assert_eq!(page.value("rollcall_attempt_of_voice_count"), 0.0);
+    for histogram in ["verdict", "first_examination", "extraction"] {
         assert_eq!(page.value(&format!("rollcall_{histogram}_seconds_count")), 0.0);
         assert_eq!(page.value(&format!("rollcall_{histogram}_seconds_bucket{{le=\"5\"}}")), 0.0);
         assert_eq!(page.value(&format!("rollcall_{histogram}_seconds_bucket{{le=\"+Inf\"}}")), 0.0);
@@ -100,7 +112,7 @@ fn no_label_is_an_id() {
     book_one_of_each(&telemetry);
     let allowed = [
         "cap", "outcome", "reason", "target", "decision", "kind", "carried", "version", "le", "endpoint", "state",
-        "provider",
+        "provider", "class", "override",
     ];
     for series in scrape(&telemetry).0.keys() {
         let labels = series.split_once('{').map_or("", |(_, labels)| labels.trim_end_matches('}'));
@@ -145,8 +157,21 @@ fn what_is_booked_is_what_is_scraped() {
         ("rollcall_verdict_seconds_bucket{le=\"0.05\"}", 0.0),
         ("rollcall_verdict_seconds_bucket{le=\"0.1\"}", 1.0),
         ("rollcall_verdict_seconds_sum", 0.06),
-        ("rollcall_selection_wait_seconds_bucket{le=\"7.5\"}", 1.0),
-        ("rollcall_selection_wait_seconds_bucket{le=\"5\"}", 0.0),
+        ("rollcall_selection_wait_seconds_bucket{class=\"repeat\",le=\"7.5\"}", 1.0),
+        ("rollcall_selection_wait_seconds_bucket{class=\"repeat\",le=\"5\"}", 0.0),
+        ("rollcall_selection_wait_seconds_count{class=\"first\"}", 1.0),
+        ("rollcall_selections_total{class=\"repeat\",override=\"yes\"}", 1.0),
+        ("rollcall_selections_total{class=\"first\",override=\"yes\"}", 0.0),
+        ("rollcall_first_examination_seconds_bucket{le=\"5\"}", 1.0),
+        ("rollcall_first_examination_seconds_bucket{le=\"2.5\"}", 0.0),
+        ("rollcall_attempt_of_voice_bucket{le=\"2\"}", 0.0),
+        ("rollcall_attempt_of_voice_bucket{le=\"3\"}", 1.0),
+        ("rollcall_voices_total", 1.0),
+        ("rollcall_frames_total{kind=\"audio\"}", 1.0),
+        ("rollcall_ready", 1.0),
+        ("rollcall_history_backlog_rows", 9.0),
+        ("rollcall_history_write_failures_total", 2.0),
+        ("rollcall_history_lost_rows_total", 1.0),
         ("rollcall_extraction_seconds_count", 1.0),
         ("rollcall_extraction_failures_total{kind=\"worker_panicked\"}", 1.0),
         ("rollcall_refused_total{reason=\"too_large\"}", 1.0),
@@ -295,9 +320,14 @@ fn book_one_of_each(telemetry: &Telemetry) {
     accounts.exited(ExitReason::NoPcm);
     accounts.decided(Target::Owner, Decision::Ambiguous);
     let metrics = telemetry.metrics();
-    metrics.verdict(Duration::from_millis(60));
-    metrics.selected(Duration::from_secs(6));
-    metrics.extracted(Duration::from_millis(140));
+    metrics.verdict(Duration::from_millis(60), None);
+    metrics.selected(Class::Repeat, Override::Yes, Duration::from_secs(6), None);
+    metrics.selected(Class::First, Override::No, Duration::from_millis(6), None);
+    metrics.voice_heard();
+    metrics.first_examined(Duration::from_secs(3), None);
+    metrics.attempted(3);
+    metrics.frame(FrameKind::Audio);
+    metrics.extracted(Duration::from_millis(140), None);
     metrics.extraction_failed(FailureKind::WorkerPanicked);
     metrics.refused(Refusal::TooLarge);
     metrics.rolled_over(Carried::Automatic, Target::Owner);
@@ -320,6 +350,10 @@ fn book_one_of_each(telemetry: &Telemetry) {
         let _held = (&watch, &slots, &socket);
         levels.workers_up.set(2);
         levels.store_bytes.set(4096);
+        levels.ready.set(1);
+        levels.history.waiting.set(9);
+        levels.history.failures.set(2);
+        levels.history.lost.set(1);
     });
 }
 

@@ -62,6 +62,7 @@ mod tests {
 
     use std::time::Duration;
 
+    use matcher_core::queue::Tried;
     use matcher_core::{Generation, LaneId, Rate, RequestId, Sample, Scope, SegmentId, Speaker};
 
     use super::*;
@@ -98,6 +99,7 @@ mod tests {
             evidence: 0,
             pending: fresh.samples(),
             waited: Duration::ZERO,
+            tried: Tried::Never,
         }
     }
 

@@ -22,6 +22,7 @@ fn row(row: &Row) -> Value {
         "wrong": row.wrong,
         "failed": row.failed,
         "refused": row.refused,
+        "left": row.left,
         "unanswered": row.unanswered,
         "longest_ms": row.longest.as_secs_f64() * 1e3,
         "recovery_ms": row.recovery.map(|time| time.as_secs_f64() * 1e3),

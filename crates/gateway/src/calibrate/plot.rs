@@ -1,21 +1,17 @@
-//! The curves as one SVG file: FAR and FRR by threshold, and FRR against FAR (DET). Text, written without a library.
+//! The curves as one SVG file: FAR and FRR by threshold, and FRR against FAR (DET).
 //!
 //! The file stands alone: no script, no font, no link. The DET axes are in normal deviates, as usual, so that two normal
 //! distributions give a straight line; both end at 0.1 % and 99 %, and what lies beyond is drawn on the edge.
 
-use std::fmt::Write as _;
-
 use super::rates::{DISTANCE_MAX, Point, Rates};
 use super::report::{self, Report};
 use super::{RatesError, Trial};
+use crate::svg::Canvas;
 
 /// A panel's plotting area, in SVG units, and where the two begin.
 const SIZE: f64 = 360.0;
 const TOP: f64 = 60.0;
 const LEFT: [f64; 2] = [60.0, 520.0];
-
-/// Two neighbouring points of a line are at least this far apart: no screen shows more, and no file grows with its trials.
-const STEP_MIN: f64 = 0.5;
 
 /// Where the DET axes end.
 const DET_MIN: f64 = 0.001;
@@ -45,31 +41,15 @@ const STYLE: &str = "text{font:12px sans-serif;fill:#333}.grid{stroke:#ddd}.far{
 pub fn svg(report: &Report, trials: &[Trial]) -> Result<String, RatesError> {
     let rates = report::rates(trials)?;
     let steps: Vec<Point> = rates.steps().into_iter().chain([DISTANCE_MAX]).map(|step| rates.at(step)).collect();
-    let mut canvas = Canvas::new(report.model(), &rates);
+    let mut canvas = Canvas::new((920, 480), STYLE);
+    let title = format!("{}: {} target and {} nontarget trials", report.model(), rates.targets(), rates.nontargets());
+    canvas.text((460.0, 24.0), "middle", &title);
     canvas.by_threshold(report, &steps);
     canvas.det(report, &steps);
     Ok(canvas.finish())
 }
 
-struct Canvas(String);
-
 impl Canvas {
-    fn new(model: &str, rates: &Rates) -> Self {
-        let mut canvas = Self(String::from(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 920 480\" width=\"920\" height=\"480\">\n",
-        ));
-        canvas.line(&format!("<style>{STYLE}</style>"));
-        canvas.line("<rect width=\"920\" height=\"480\" fill=\"#fff\"/>");
-        let title = format!("{model}: {} target and {} nontarget trials", rates.targets(), rates.nontargets());
-        canvas.text((460.0, 24.0), "middle", &title);
-        canvas
-    }
-
-    fn finish(mut self) -> String {
-        self.line("</svg>");
-        self.0
-    }
-
     fn by_threshold(&mut self, report: &Report, steps: &[Point]) {
         let [left, _] = LEFT;
         for tick in 0..=10_u32 {
@@ -86,10 +66,7 @@ impl Canvas {
             [(0.0, "in use", present.threshold), (1.0, "suggested", suggested.threshold), (2.0, "EER", eer.threshold)]
         {
             let x = left + threshold / DISTANCE_MAX * SIZE;
-            self.line(&format!(
-                "<line class=\"mark\" x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{}\"/>",
-                TOP + SIZE
-            ));
+            self.line("mark", (x, TOP), (x, TOP + SIZE));
             // Below one another, because the three may coincide.
             self.text((left + SIZE - 6.0, TOP + SIZE / 2.0 + 16.0 * row), "end", &format!("{name} {threshold:.3}"));
         }
@@ -105,12 +82,12 @@ impl Canvas {
         let at = |far: f64, frr: f64| (left + deviate_share(far) * SIZE, TOP + (1.0 - deviate_share(frr)) * SIZE);
         self.stairs("det", steps.iter().map(|point| at(point.far, point.frr)), at(0.0, 1.0));
         let (present, suggested, eer) = report.marks();
-        for (name, (x, y)) in [
+        for (name, at) in [
             ("in use", at(present.far, present.frr)),
             ("suggested", at(suggested.far, suggested.frr)),
             ("EER", at(eer.rate, eer.rate)),
         ] {
-            self.line(&format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{name}</title></circle>"));
+            self.dot("point", at, name);
         }
     }
 
@@ -118,39 +95,12 @@ impl Canvas {
     fn grid(&mut self, left: f64, share: f64, across: &str, up: &str) {
         let (x, y) = (left + share * SIZE, TOP + (1.0 - share) * SIZE);
         let (right, bottom) = (left + SIZE, TOP + SIZE);
-        self.line(&format!("<line class=\"grid\" x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom}\"/>"));
-        self.line(&format!("<line class=\"grid\" x1=\"{left}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\"/>"));
+        self.line("grid", (x, TOP), (x, bottom));
+        self.line("grid", (left, y), (right, y));
         self.text((x, bottom + 18.0), "middle", across);
         self.text((left - 8.0, y + 4.0), "end", up);
     }
-
-    /// A step's rate holds from the step before it, so the line goes up or down there and then across.
-    fn stairs(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, start: (f64, f64)) {
-        let (mut x, mut y) = start;
-        let mut line = format!("<polyline class=\"{class}\" points=\"{x:.1},{y:.1}");
-        let mut last = start;
-        for point in points {
-            last = point;
-            if (point.0 - x).abs() < STEP_MIN && (point.1 - y).abs() < STEP_MIN {
-                continue;
-            }
-            write!(line, " {x:.1},{:.1} {:.1},{:.1}", point.1, point.0, point.1).expect(INFALLIBLE);
-            (x, y) = point;
-        }
-        self.line(&format!("{line} {:.1},{:.1}\"/>", last.0, last.1));
-    }
-
-    fn text(&mut self, (x, y): (f64, f64), class: &str, text: &str) {
-        self.line(&format!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(text)));
-    }
-
-    fn line(&mut self, text: &str) {
-        self.0.push_str(text);
-        self.0.push('\n');
-    }
 }
-
-const INFALLIBLE: &str = "writing into a String cannot fail";
 
 /// Where a rate lies on a DET axis, 0 to 1.
 fn deviate_share(rate: f64) -> f64 {
@@ -167,10 +117,4 @@ pub(super) fn normal_deviate(rate: f64) -> f64 {
     let over = 2.515_517 + t * (0.802_853 + t * 0.010_328);
     let under = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
     over / under - t
-}
-
-/// A model's name comes from a file, and is text here. Characters that XML cannot hold at all are left out.
-fn escaped(text: &str) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -33,6 +33,14 @@ section! {
         socket_burst: u32 = 16, 1 to 10000;
         /// Queries an hour that come back to a socket, one at a time and evenly: 240 is one every 15 s.
         refill_per_hour: u32 = 240, 1 to 100000;
+        /// Queries that a socket may make beyond those for voices with new speech; the refill pays them back before anybody
+        /// gets another. 0: none, because an insistent stranger always has new speech (docs/decisions/0015).
+        relaxed_tokens: u32 = 0, 0 to 10000;
+        /// Seconds of speech that no query has used from which on a voice has new speech in this sense: one full query of it.
+        relaxed_speech_seconds: f64 = 10.0, 0.5 to 600;
+        /// Seconds of speech that no query has used after which a voice that has spent its queries has all of them again, and at
+        /// least as much time after it had them last. 0: never in one conversation (docs/decisions/0015).
+        renewal_speech_seconds: f64 = 0.0, 0 to 600;
     }
 }
 
@@ -49,6 +57,9 @@ section! {
         slots_per_number: u32 = 8, 1 to 1000;
         /// Seconds after which the oldest ready voice goes first, whatever else is preferred.
         age_override_seconds: f64 = 5.0, 0.1 to 3600;
+        /// Of so many selections in a row at most one goes by age alone. 1: each may. With 2 first examinations stay quick under
+        /// overload, and the oldest voice waits up to twice as long (docs/decisions/0015).
+        override_every: u32 = 1, 1 to 100;
     }
 }
 

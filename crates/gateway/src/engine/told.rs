@@ -57,8 +57,9 @@ mod tests {
     use super::*;
 
     /// What can be counted against an endpoint. A query without an endpoint, or without time, is sent to none.
-    const SENT: [Fault; 10] = [
+    const SENT: [Fault; 11] = [
         Fault::OutOfTime,
+        Fault::GivenUp,
         Fault::Unreachable,
         Fault::Broken,
         Fault::Stalled,
@@ -78,7 +79,7 @@ mod tests {
             stand: Stand::Open,
             under_way: 0,
             answered: 3,
-            failed: 10,
+            failed: 11,
             failed_by_kind,
             last_fault: Some(Fault::Broken),
         };

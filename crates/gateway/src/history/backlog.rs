@@ -42,7 +42,11 @@ pub(super) struct Backlog {
     deleted: BTreeSet<String>,
     pages: usize,
     rows: usize,
+    /// Rows that are being written now.
+    rows_in_flight: usize,
     forgotten: u64,
+    /// Of those, how many [`Backlog::take_forgotten`] told.
+    told: u64,
 }
 
 /// What waits of one conversation.
@@ -114,6 +118,7 @@ impl Backlog {
 
     /// Everything that waits, to be written now, until [`Backlog::land`].
     pub(super) fn take(&mut self) -> BTreeMap<String, Entry> {
+        self.rows_in_flight = self.rows;
         (self.pages, self.rows) = (0, 0);
         let taken = std::mem::take(&mut self.waiting);
         self.in_flight = taken.iter().map(|(id, entry)| (id.clone(), entry.since)).collect();
@@ -123,6 +128,7 @@ impl Backlog {
     /// The writing ended; what failed waits again, under what came meanwhile.
     pub(super) fn land(&mut self, failed: BTreeMap<String, Entry>) {
         self.in_flight.clear();
+        self.rows_in_flight = 0;
         let deleted = std::mem::take(&mut self.deleted);
         for (conversation, mut older) in failed {
             deleted.iter().for_each(|person| older.forget_person(person));
@@ -134,7 +140,17 @@ impl Backlog {
 
     /// Segments and voices that were forgotten since this was asked last.
     pub(super) fn take_forgotten(&mut self) -> u64 {
-        std::mem::take(&mut self.forgotten)
+        self.forgotten - std::mem::replace(&mut self.told, self.forgotten)
+    }
+
+    /// Segments and voices that are not on disk yet.
+    pub(super) const fn unwritten(&self) -> usize {
+        self.rows + self.rows_in_flight
+    }
+
+    /// Segments and voices that were ever forgotten.
+    pub(super) const fn lost(&self) -> u64 {
+        self.forgotten
     }
 
     fn change(&mut self, conversation: &str, change: impl FnOnce(&mut Entry)) {

@@ -29,13 +29,13 @@ pub(super) struct Listing {
 }
 
 #[derive(Serialize)]
-struct List {
-    conversations: Vec<Listed>,
+pub(super) struct List {
+    pub(super) conversations: Vec<Listed>,
 }
 
 /// Times are seconds since 1970.
 #[derive(Serialize)]
-struct Listed {
+pub(super) struct Listed {
     id: String,
     live: bool,
     started_at: f64,
@@ -43,10 +43,10 @@ struct Listed {
 }
 
 #[derive(Serialize)]
-struct Live {
-    live: bool,
+pub(super) struct Live {
+    pub(super) live: bool,
     #[serde(flatten)]
-    conversation: ConversationSnapshot,
+    pub(super) conversation: ConversationSnapshot,
 }
 
 #[derive(Serialize)]
@@ -95,7 +95,12 @@ pub(super) async fn list(listing: web::Query<Listing>, service: web::Data<Servic
         let detail = format!("limit must be 1 to {LIST_MAX}");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", detail).of_field("limit"));
     }
-    let records = ask_store(&service, |store| store.conversations(LIST_MAX)).await?;
+    Ok(HttpResponse::Ok().json(List { conversations: listed(&service, limit).await? }))
+}
+
+/// The newest of them.
+pub(super) async fn listed(service: &Service, limit: usize) -> Result<Vec<Listed>, Problem> {
+    let records = ask_store(service, |store| store.conversations(LIST_MAX)).await?;
     // One that began within the last moment is not on disk yet.
     let now = seconds(now_ms());
     let fresh = |id: String| (id.clone(), Listed { id, live: true, started_at: now, updated_at: now });
@@ -109,7 +114,7 @@ pub(super) async fn list(listing: web::Query<Listing>, service: web::Data<Servic
     let mut conversations: Vec<Listed> = all.into_values().collect();
     conversations.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
     conversations.truncate(limit);
-    Ok(HttpResponse::Ok().json(List { conversations }))
+    Ok(conversations)
 }
 
 /// One that is live with voices, verdicts, queue and budgets; one that ended with its voices as they are known by now.

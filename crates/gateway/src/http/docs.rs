@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_SECURITY_POLICY, LOCATION};
+use actix_web::http::header::CONTENT_SECURITY_POLICY;
 use serde_json::Value;
 
 use super::openapi::DOCUMENT;
@@ -15,11 +15,6 @@ pub(super) async fn page() -> HttpResponse {
         .content_type("text/html; charset=utf-8")
         .insert_header((CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"))
         .body(html())
-}
-
-/// Whoever opens the server's address wants to know what it offers.
-pub(super) async fn root() -> HttpResponse {
-    HttpResponse::SeeOther().insert_header((LOCATION, "/docs")).finish()
 }
 
 fn html() -> String {

@@ -13,7 +13,7 @@ use super::conversations::{Kept, kept, key, unknown};
 use super::problem::Problem;
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Message, SpeakerName, parse};
-use crate::live::{Correct, ReadAgain, Service, Whose};
+use crate::live::{Correct, ReadAgain, Service, Streams, Whose};
 use crate::store::{Page, SegmentRecord};
 
 /// Everything that was decided, newest and older.
@@ -42,13 +42,13 @@ pub(super) async fn correct(
             return field.into_iter().fold(problem, Problem::with).answer();
         }
     };
-    let stream = Stream::named_in(&body);
+    let streams = named_in(&body);
     let written = match service.registry.find(&key(&id)) {
         Some(conversation) => {
-            let correct = Correct { speaker: Speaker(speaker), whose: Whose::Any(stream.scope()), subject, wish };
+            let correct = Correct { speaker: Speaker(speaker), whose: Whose::Any(streams), subject, wish };
             conversation.send(correct).await.unwrap_or(Err(NotCorrected::Ended)).map_err(Problem::from)
         }
-        None => ended(&service, &id, (speaker, stream), (subject, wish)).await,
+        None => ended(&service, &id, (speaker, streams), (subject, wish)).await,
     };
     match written {
         Ok(generation) => HttpResponse::Ok().json(json!({"receipt_generation": generation})),
@@ -56,35 +56,17 @@ pub(super) async fn correct(
     }
 }
 
-/// The provider stream that a correction names, where the number alone is not clear.
-struct Stream {
-    scope: Option<String>,
-    recording: Option<String>,
-}
-
-impl Stream {
-    fn named_in(body: &Value) -> Self {
-        let text = |field: &str| body.get(field).and_then(Value::as_str).map(str::to_owned);
-        Self { scope: text("scope"), recording: text("recording_id") }
-    }
-
-    /// Of any recording, where none is named.
-    fn scope(&self) -> Option<Scope> {
-        let name = self.scope.as_deref()?;
-        Some(Scope::of(self.recording.as_deref().unwrap_or_default(), name))
-    }
-
-    fn is_of(&self, scope: &Scope) -> bool {
-        let is_named = |asked: &Option<String>, has: &str| asked.as_deref().is_none_or(|asked| asked == has);
-        is_named(&self.scope, scope.as_str()) && is_named(&self.recording, scope.recording())
-    }
+/// The provider streams that a correction names, where the number alone is not clear.
+fn named_in(body: &Value) -> Streams {
+    let text = |field: &str| body.get(field).and_then(Value::as_str).map(str::to_owned);
+    Streams { scope: text("scope"), recording: text("recording_id") }
 }
 
 /// After the end the disk knows which segment was whose.
 async fn ended(
     service: &Service,
     conversation: &str,
-    (speaker, stream): (u32, Stream),
+    (speaker, streams): (u32, Streams),
     (subject, wish): (Subject, Wish),
 ) -> Result<u64, Problem> {
     let Kept { history, receipt } = kept(service, conversation).await?;
@@ -94,7 +76,7 @@ async fn ended(
         return Err(unknown());
     }
     let pages = history.map(|history| history.pages).unwrap_or_default();
-    let voice = VoiceName { speaker: Speaker(speaker), scope: only_scope((&pages, &receipt), speaker, &stream)? };
+    let voice = VoiceName { speaker: Speaker(speaker), scope: only_scope((&pages, &receipt), speaker, &streams)? };
     refuse_strangers(&pages, &voice, &subject)?;
     let correction = Correction { voice, subject, ruling: Ruling::IsNobody };
     let receipt = service.corrections.correct(conversation, correction, wish).await?;
@@ -120,7 +102,7 @@ fn refuse_strangers(pages: &[Page], voice: &VoiceName, subject: &Subject) -> Res
 
 /// The stream of a number that is one voice. Of several nobody can say which is meant: each stream has its own clock, so
 /// their times do not tell which was heard last.
-fn only_scope((pages, receipt): (&[Page], &Receipt), speaker: u32, asked: &Stream) -> Result<Scope, Problem> {
+fn only_scope((pages, receipt): (&[Page], &Receipt), speaker: u32, asked: &Streams) -> Result<Scope, Problem> {
     let heard = pages.iter().flat_map(|page| {
         // Segments can be missing where the disk failed; the voice is known all the same.
         let segments = page.segments.iter().map(|segment| (segment.speaker, &segment.scope));
@@ -130,7 +112,7 @@ fn only_scope((pages, receipt): (&[Page], &Receipt), speaker: u32, asked: &Strea
     });
     let decided =
         receipt.voices().filter(|(voice, _)| voice.speaker.0 == speaker).map(|(voice, _)| voice.scope.clone());
-    let mut scopes: BTreeSet<Scope> = heard.chain(decided).filter(|scope| asked.is_of(scope)).collect();
+    let mut scopes: BTreeSet<Scope> = heard.chain(decided).filter(|scope| asked.hold(scope)).collect();
     match (scopes.pop_first(), scopes.len()) {
         (None, _) => Err(NotCorrected::Unheard(speaker).into()),
         (Some(scope), 0) => Ok(scope),

@@ -3,16 +3,16 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
+use gpu_worker::Health;
 use serde_json::json;
 
 use super::problem::Problem;
 use crate::engine::told;
 use crate::live::Service;
 
-/// 200 while a worker can extract and the service takes new sockets; 503 with the reason otherwise.
-pub(super) async fn readyz(service: web::Data<Service>) -> HttpResponse {
-    let health = service.engine.health();
-    let trouble = if service.registry.is_draining() {
+/// Why the service is not ready, when it is not: no worker can extract, or it takes no new sockets.
+pub(crate) fn trouble(service: &Service, health: &Health) -> Option<String> {
+    if service.registry.is_draining() {
         Some("draining: this server is about to stop".to_owned())
     } else if service.registry.has_broken_books() {
         Some("the books of a lane do not balance: restart this server, and report this".to_owned())
@@ -20,8 +20,13 @@ pub(super) async fn readyz(service: web::Data<Service>) -> HttpResponse {
         Some(health.trouble.clone().unwrap_or_else(|| "no worker can extract".to_owned()))
     } else {
         None
-    };
-    match trouble {
+    }
+}
+
+/// 200 while a worker can extract and the service takes new sockets; 503 with the reason otherwise.
+pub(super) async fn readyz(service: web::Data<Service>) -> HttpResponse {
+    let health = service.engine.health();
+    match trouble(&service, &health) {
         Some(trouble) => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", trouble).answer(),
         None => HttpResponse::Ok().json(json!({
             "status": "ready",

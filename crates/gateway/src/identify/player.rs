@@ -159,7 +159,8 @@ impl Player {
         };
         let picked = gate::pick(self.clip_gate, &self.timeline, dispatch, voiced, audio);
         let selection = picked.map_err(Refusal::Exit)?;
-        match self.budget.reserve(dispatch.generation, dispatch.speaker, self.now()) {
+        let fresh = self.timeline.rate().duration(dispatch.pending);
+        match self.budget.reserve_for(dispatch.generation, dispatch.speaker, fresh, self.now()) {
             Ok(reservation) => Ok((selection, reservation)),
             Err(Refused::Denied(denied)) => Err(Refusal::Denied(denied.cap)),
             Err(Refused::StaleGeneration) => Err(Refusal::Exit(ExitReason::StaleGeneration)),

@@ -2,6 +2,8 @@
 //!
 //! Reads tokio's clock, so that a test that pauses it runs hours of socket life in milliseconds.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use matcher_core::Monotonic;
 use tokio::time::Instant;
 
@@ -23,6 +25,40 @@ enum Wall {
     Since(i64),
 }
 
+/// One moment on every clock, to tell others by.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    now: Monotonic,
+    wall: SystemTime,
+    instant: std::time::Instant,
+}
+
+impl Reading {
+    /// The moment itself.
+    #[must_use]
+    pub const fn now(&self) -> Monotonic {
+        self.now
+    }
+
+    /// The time of day of a moment that is past.
+    #[must_use]
+    pub fn wall(&self, moment: Monotonic) -> SystemTime {
+        self.wall.checked_sub(self.now.since(moment)).unwrap_or(UNIX_EPOCH)
+    }
+
+    /// A moment of the machine's clock that is past, on the service's.
+    #[must_use]
+    pub fn past(&self, instant: std::time::Instant) -> Monotonic {
+        before(self.now, self.instant.saturating_duration_since(instant))
+    }
+}
+
+/// The moment that lies so long before another.
+#[must_use]
+pub(super) fn before(moment: Monotonic, duration: Duration) -> Monotonic {
+    Monotonic::from_origin(moment.since(Monotonic::ZERO).saturating_sub(duration))
+}
+
 impl Clock {
     /// A clock whose origin is now.
     #[must_use]
@@ -40,6 +76,20 @@ impl Clock {
     #[must_use]
     pub fn start_of_its_own() -> Self {
         Self { origin: Instant::now(), wall: Wall::Since(now_ms()) }
+    }
+
+    /// This moment on every clock there is.
+    #[must_use]
+    pub fn read(&self) -> Reading {
+        let now = self.now();
+        let wall = match self.wall {
+            Wall::Machine => SystemTime::now(),
+            Wall::Since(origin_ms) => {
+                let origin = Duration::from_millis(u64::try_from(origin_ms).unwrap_or(0));
+                UNIX_EPOCH + origin + now.since(Monotonic::ZERO)
+            }
+        };
+        Reading { now, wall, instant: std::time::Instant::now() }
     }
 
     /// A moment of the recent past in milliseconds since 1970.

@@ -16,8 +16,9 @@ mod messages;
 mod perform;
 mod record;
 mod snapshot;
+mod traced;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -27,8 +28,9 @@ use gpu_worker::Failure;
 use gpu_worker::turns::Wish;
 use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use matcher_core::budget::Outcome;
+use matcher_core::queue::Tried;
 use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
-use telemetry::{FailureKind, Share, Watch};
+use telemetry::{FailureKind, Share, TraceContext, Watch};
 
 use super::continuity::Holder;
 use super::labels;
@@ -36,13 +38,15 @@ use super::ledger::Lease;
 use super::registry::{ConversationKey, Lineage};
 use super::service::Service;
 use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
+use traced::{Arrivals, Traced};
 
 pub(super) use arrivals::{Departure, Join, Leave, Left};
 use inventory::Inventory;
-pub use messages::Snapshot;
+use snapshot::SegmentSnapshot;
+pub use messages::{Snapshot, Tell};
 pub(super) use messages::{Answer, Answered, Exits, Explain, Finish, Granted, NoAnswer, Offers, Released, Voices};
-pub(crate) use messages::{Correct, ReadAgain, Whose};
-pub use snapshot::{ConversationSnapshot, LaneSnapshot};
+pub(crate) use messages::{Correct, ReadAgain, Streams, Whose};
+pub use snapshot::{ConversationSnapshot, LaneSnapshot, VoiceExplained};
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
 /// an error event, and its client sends it again.
@@ -68,12 +72,18 @@ struct LaneLink {
     holder: Option<Arc<Holder>>,
     /// When the latest segment of each number arrived. Bounded like the voices: only admitted numbers are kept.
     received: BTreeMap<Speaker, Monotonic>,
+    /// When the first segment of each number arrived that no query was spent on yet. Bounded likewise.
+    unexamined: BTreeMap<Speaker, Monotonic>,
+    /// How its latest messages came here, for traces; empty while there are none.
+    arrivals: Arrivals,
     evicted: u64,
     hertz: f64,
     /// Where the socket's audio begins in the recording, seconds.
     offset: f64,
     /// The end of its latest segment in the recording, seconds.
     reached: f64,
+    /// Its newest segments, for people to look at. At most [`snapshot::SEGMENTS_SHOWN`].
+    shown: VecDeque<SegmentSnapshot>,
 }
 
 /// A dispatched slot before its socket's answer.
@@ -82,6 +92,7 @@ struct Asked {
     speaker: Speaker,
     turn: Turn,
     received: Option<Monotonic>,
+    traced: Traced,
 }
 
 /// A settled query whose vector waits for what people decided to be read.
@@ -89,6 +100,7 @@ struct Returned {
     lane: LaneId,
     speaker: Speaker,
     received: Option<Monotonic>,
+    traced: Traced,
 }
 
 /// A query between its reservation and its settlement.
@@ -98,7 +110,16 @@ struct OpenQuery {
     lease: Lease,
     reserved_at: Monotonic,
     received: Option<Monotonic>,
+    traced: Traced,
     future: SpawnHandle,
+}
+
+/// What the step that judges a result knows of its query.
+#[derive(Default)]
+struct Judging {
+    /// When the segment behind it arrived.
+    received: Option<Monotonic>,
+    traced: Traced,
 }
 
 /// A lane that rolled over while queries of it were in work here: whom to tell that a number is free, and which are not.
@@ -123,8 +144,8 @@ pub struct Conversation {
     segments: Inventory,
     /// Bounded like the open queries: a lane goes with its last number.
     departed: BTreeMap<LaneId, Departed>,
-    /// When the segment behind the result that is being judged arrived.
-    judging: Option<Monotonic>,
+    /// The query whose result is being judged; empty in every other step.
+    judging: Judging,
     finishing: BTreeMap<LaneId, tokio::sync::oneshot::Sender<()>>,
     turn_key: Option<TurnKey>,
     /// Turns on their way here: they are not wanted again.
@@ -133,6 +154,7 @@ pub struct Conversation {
     retry: Option<SpawnHandle>,
     timer: Option<(Monotonic, SpawnHandle)>,
     queued: Share,
+    capacity: Share,
     oldest: Watch,
     _one: Share,
     has_ended: bool,
@@ -150,13 +172,14 @@ impl Conversation {
             asked: BTreeMap::new(),
             segments: Inventory::default(),
             departed: BTreeMap::new(),
-            judging: None,
+            judging: Judging::default(),
             finishing: BTreeMap::new(),
             turn_key: None,
             granted: Arc::default(),
             retry: None,
             timer: None,
             queued: levels.queue_slots.share(),
+            capacity: levels.queue_capacity.share(),
             oldest: levels.queue_ages.watch(),
             _one: levels.conversations.one(),
             has_ended: false,
@@ -170,8 +193,17 @@ impl Conversation {
 
     /// Lets the core decide, and performs what comes out.
     fn step(&mut self, ctx: &mut Context<Self>, decide: impl FnOnce(&mut Scheduler, Monotonic, &mut Vec<Event>)) {
+        self.step_at(self.now(), ctx, decide);
+    }
+
+    /// The same, for a handler that has read the clock.
+    fn step_at(
+        &mut self,
+        now: Monotonic,
+        ctx: &mut Context<Self>,
+        decide: impl FnOnce(&mut Scheduler, Monotonic, &mut Vec<Event>),
+    ) {
         let mut events = Vec::new();
-        let now = self.now();
         decide(&mut self.scheduler, now, &mut events);
         self.record(&events);
         self.perform(events, ctx);
@@ -221,7 +253,9 @@ impl Conversation {
 
     /// The slot is back with its age, and is tried again a little later.
     fn undelivered(&mut self, request: RequestId, ctx: &mut Context<Self>) {
-        self.asked.remove(&request);
+        if let Some(asked) = self.asked.remove(&request) {
+            asked.traced.forget();
+        }
         self.retry_in(RETRY_DELIVERY, ctx);
         self.step(ctx, |core, _, out| core.handle_undelivered(request, out));
     }
@@ -247,16 +281,26 @@ impl Conversation {
 
     /// Turns a granted turn into a query, or gives it back.
     fn dispatch(&mut self, turn: Turn, ctx: &mut Context<Self>) {
-        let Some(dispatch) = self.scheduler.poll_dispatch(self.now()) else {
+        let now = self.now();
+        let Some(dispatch) = self.scheduler.poll_dispatch(now) else {
             drop(turn);
             return self.settle_down(ctx);
         };
-        self.service.telemetry.metrics().selected(dispatch.waited);
+        let class = labels::class(dispatch.tried);
+        let aged = labels::aged(dispatch.waited, self.service.settings.limits.age_override);
+        let context = self.service.telemetry.tracer().begin();
+        self.service.telemetry.metrics().selected(class, aged, dispatch.waited, context);
         let (request, lane, speaker) = (dispatch.request, dispatch.lane, dispatch.speaker);
-        let Some(link) = self.lanes.get(&dispatch.lane) else { unreachable!("the core dispatches for its lanes only") };
+        let Some(link) = self.lanes.get_mut(&lane) else { unreachable!("the core dispatches for its lanes only") };
+        if dispatch.tried == Tried::Before {
+            // A recording that goes on: its first query was on a socket before.
+            link.unexamined.remove(&speaker);
+        }
         let received = link.received.get(&speaker).copied();
-        self.asked.insert(request, Asked { lane, speaker, turn, received });
-        match link.socket.try_send(Reserve { dispatch, conversation: ctx.address() }) {
+        let origin = || link.origin(&self.key, speaker, self.service.settings.budget.attempts_max.get());
+        let traced = Traced::begin((&self.service, context), &dispatch, origin, now);
+        self.asked.insert(request, Asked { lane, speaker, turn, received, traced });
+        match link.socket.try_send(Reserve { dispatch, trace: context, conversation: ctx.address() }) {
             Ok(()) => self.settle_down(ctx),
             Err(SendError::Full(_)) => {
                 self.undelivered(request, ctx);
@@ -269,42 +313,63 @@ impl Conversation {
 
     /// The socket reserved: the clip goes to the engine, within what remains of its deadline.
     fn extract(&mut self, request: RequestId, answer: Answer, ctx: &mut Context<Self>) {
-        let Answer { clip, lease, selection } = answer;
         let asked = self.asked.remove(&request);
-        let reserved = self.scheduler.handle_reserved(request, &selection.spans, selection.samples);
-        let (Some(Asked { lane, speaker, mut turn, received }), Ok(())) = (asked, reserved) else {
-            // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
-            drop(lease);
-            self.step(ctx, |core, _, out| core.handle_failed(request, out));
-            return;
-        };
-        turn.charge(Duration::from_secs_f64(clip.seconds()));
+        let reserved = self.scheduler.handle_reserved(request, &answer.selection.spans, answer.selection.samples);
+        match (asked, reserved) {
+            (Some(asked), Ok(())) => self.submit(request, asked, answer, ctx),
+            (asked, _) => {
+                // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
+                drop(answer);
+                if let Some(asked) = asked {
+                    asked.traced.failed(FailureKind::Cancelled);
+                }
+                self.step(ctx, |core, _, out| core.handle_failed(request, out));
+            }
+        }
+    }
+
+    fn submit(&mut self, request: RequestId, asked: Asked, answer: Answer, ctx: &mut Context<Self>) {
+        let Asked { lane, speaker, mut turn, received, mut traced } = asked;
+        let Answer { clip, lease, .. } = answer;
+        let seconds = clip.seconds();
+        turn.charge(Duration::from_secs_f64(seconds));
         let reserved_at = self.now();
-        let ticket = self.service.engine.submit(clip, self.service.settings.limits.reservation_deadline);
+        if let Some(heard) = self.lanes.get_mut(&lane).and_then(|link| link.unexamined.remove(&speaker)) {
+            self.service.telemetry.metrics().first_examined(reserved_at.since(heard), traced.context());
+        }
+        let patience = self.service.settings.limits.reservation_deadline;
+        let ticket = match traced.reserved(reserved_at, seconds) {
+            Some(course) => self.service.engine.submit_noted(clip, patience, course),
+            None => self.service.engine.submit(clip, patience),
+        };
         let answered = ticket.into_actor(self).map(move |result, this, ctx| {
             drop(turn);
             this.handle_result(request, result, ctx);
         });
         let future = ctx.spawn(answered);
-        self.open.insert(request, OpenQuery { lane, speaker, lease, reserved_at, received, future });
+        self.open.insert(request, OpenQuery { lane, speaker, lease, reserved_at, received, traced, future });
         self.settle_down(ctx);
     }
 
     fn handle_result(&mut self, request: RequestId, result: Result<Embedding, Failure>, ctx: &mut Context<Self>) {
-        let Some(query) = self.open.remove(&request) else { return };
-        let metrics = self.service.telemetry.metrics();
-        metrics.extracted(self.now().since(query.reserved_at));
+        let Some(mut query) = self.open.remove(&request) else { return };
+        let (metrics, now, trace) = (self.service.telemetry.metrics(), self.now(), query.traced.context());
+        metrics.extracted(now.since(query.reserved_at), trace);
         match result {
             Ok(embedding) => {
                 query.lease.settle(Outcome::Extracted);
-                let OpenQuery { lane, speaker, received, .. } = query;
-                self.returned.insert(request, Returned { lane, speaker, received });
+                query.traced.answered(now);
+                let OpenQuery { lane, speaker, received, traced, .. } = query;
+                self.returned.insert(request, Returned { lane, speaker, received, traced });
                 self.judge(request, embedding, authority::HEARINGS, ctx);
             }
             Err(failure) => {
                 let (outcome, kind) = labels::failure(&failure);
                 metrics.extraction_failed(kind);
-                tracing::warn!(conversation = %self.key.conversation, kind = kind.as_str(), "a query brought no voiceprint");
+                let (trace_id, span_id) = (trace.map(TraceContext::trace_id), trace.map(TraceContext::span_id));
+                let (conversation, kind_name) = (&self.key.conversation, kind.as_str());
+                tracing::warn!(%conversation, kind = kind_name, trace_id, span_id, "a query brought no voiceprint");
+                query.traced.failed(kind);
                 query.lease.settle(outcome);
                 self.step(ctx, |core, _, out| core.handle_failed(request, out));
             }
@@ -313,18 +378,21 @@ impl Conversation {
 
     /// Ends a query from this side: its lease settles, its future is dropped, which tells the engine.
     fn give_up(&mut self, request: RequestId, outcome: Outcome, ctx: &mut Context<Self>) {
-        self.asked.remove(&request);
+        let kind = match outcome {
+            Outcome::DeadlinePassed => FailureKind::DeadlinePassed,
+            Outcome::Extracted
+            | Outcome::EncodingFailed
+            | Outcome::ExtractionFailed
+            | Outcome::Cancelled
+            | Outcome::WorkerLost => FailureKind::Cancelled,
+        };
+        if let Some(asked) = self.asked.remove(&request) {
+            asked.traced.failed(kind);
+        }
         if let Some(query) = self.open.remove(&request) {
             ctx.cancel_future(query.future);
-            let kind = match outcome {
-                Outcome::DeadlinePassed => FailureKind::DeadlinePassed,
-                Outcome::Extracted
-                | Outcome::EncodingFailed
-                | Outcome::ExtractionFailed
-                | Outcome::Cancelled
-                | Outcome::WorkerLost => FailureKind::Cancelled,
-            };
             self.service.telemetry.metrics().extraction_failed(kind);
+            query.traced.failed(kind);
             query.lease.settle(outcome);
         }
     }

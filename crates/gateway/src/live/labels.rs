@@ -1,7 +1,10 @@
 //! The core's words as telemetry's closed label sets, and nothing else.
 
+use std::time::Duration;
+
 use gpu_worker::Failure;
 use matcher_core::budget::{self, Outcome};
+use matcher_core::queue::Tried;
 use matcher_core::{Cap, Carried, Ending, ExitReason, Reconnect, Target};
 use telemetry::FailureKind;
 
@@ -59,6 +62,17 @@ pub(super) const fn reconnect(ending: Reconnect) -> telemetry::Reconnect {
         Reconnect::DonorAuthority => telemetry::Reconnect::DonorAuthority,
         Reconnect::Arbitration => telemetry::Reconnect::Arbitration,
     }
+}
+
+pub(super) const fn class(tried: Tried) -> telemetry::Class {
+    match tried {
+        Tried::Never => telemetry::Class::First,
+        Tried::Before => telemetry::Class::Repeat,
+    }
+}
+
+pub(super) fn aged(waited: Duration, age_override: Duration) -> telemetry::Override {
+    if waited >= age_override { telemetry::Override::Yes } else { telemetry::Override::No }
 }
 
 pub(super) const fn decision(ending: Ending) -> telemetry::Decision {

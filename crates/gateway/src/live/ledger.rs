@@ -5,6 +5,7 @@
 //! readers look at it. No lock is held over a wait. Budget and metrics move in the same locked step.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use matcher_core::budget::{Books, Denied, Limits, Outcome, Refused, Reservation, Seen, Settled};
 use matcher_core::{Budget, Generation, Speaker};
@@ -62,15 +63,22 @@ impl Ledger {
         }
     }
 
-    /// Spends one attempt and one token, and books that; or books the denial. Nothing is awaited.
+    /// Spends one attempt and one token, and books that; or books the denial. Nothing is awaited. `fresh` is the voice's
+    /// speech that no query has used.
     ///
     /// # Errors
     /// When the budget refuses, or the lane's books are broken.
-    pub fn reserve(self: &Arc<Self>, generation: Generation, speaker: Speaker) -> Result<Lease, NoLease> {
+    pub fn reserve(
+        self: &Arc<Self>,
+        generation: Generation,
+        speaker: Speaker,
+        fresh: Duration,
+    ) -> Result<Lease, NoLease> {
         let mut budget = self.budget.lock().map_err(|_| NoLease::Broken)?;
-        match budget.reserve(generation, speaker, self.clock.now()) {
+        match budget.reserve_for(generation, speaker, fresh, self.clock.now()) {
             Ok(reservation) => {
                 self.books.accounts.reserved();
+                self.books.metrics.attempted(budget.attempts(speaker));
                 Ok(Lease { ledger: Arc::clone(self), reservation: Some(reservation) })
             }
             Err(refused) => {

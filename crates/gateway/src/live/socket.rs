@@ -19,7 +19,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use bytes::Bytes;
 use matcher_core::{Dispatch, Event, LaneId, Speaker};
-use telemetry::Share;
+use telemetry::{Share, TraceContext};
 
 use super::conversation::{Conversation, Released};
 use super::protocol::{self, Refused};
@@ -67,6 +67,8 @@ pub(super) struct Overwhelmed;
 #[rtype(result = "()")]
 pub(super) struct Reserve {
     pub(super) dispatch: Dispatch,
+    /// Of the query, when it is traced.
+    pub(super) trace: Option<TraceContext>,
     pub(super) conversation: Addr<Conversation>,
 }
 
@@ -210,9 +212,9 @@ type Work = std::pin::Pin<Box<dyn ActorFuture<Socket, Output = ()>>>;
 impl Handler<Reserve> for Socket {
     type Result = ();
 
-    fn handle(&mut self, Reserve { dispatch, conversation }: Reserve, _: &mut Self::Context) {
+    fn handle(&mut self, Reserve { dispatch, trace, conversation }: Reserve, _: &mut Self::Context) {
         let request = dispatch.request;
-        let answer = self.reserve(&dispatch);
+        let answer = self.reserve(&dispatch, trace);
         #[expect(
             clippy::disallowed_methods,
             reason = "a lost answer would leak a lock and a lease; one an open query"
@@ -248,6 +250,7 @@ impl Handler<Overwhelmed> for Socket {
     type Result = ();
 
     fn handle(&mut self, _: Overwhelmed, ctx: &mut Self::Context) {
+        self.service.telemetry.metrics().refused(telemetry::Refusal::SlowClient);
         self.close(1008, "too slow: events were not read in time", ctx);
     }
 }

@@ -26,11 +26,15 @@ pub(super) trait Discipline {
     fn handle_refused(&mut self, request: RequestId, refusal: Refusal);
     /// The worker answered.
     fn handle_extracted(&mut self, request: RequestId, embedding: Embedding, now: Monotonic);
+    /// The worker brought nothing.
+    fn handle_failed(&mut self, request: RequestId);
     /// Every number that could be examined now, if a worker were free for it.
     fn eligible(&self) -> BTreeSet<Speaker>;
     /// Whether the latest verdict on a voice is that it is nobody who is enrolled.
     fn is_rejected(&self, speaker: Speaker) -> bool;
-    /// The age from which the oldest goes first, if the policy has such a rule.
+    /// Whether the latest verdict on a voice is a name.
+    fn is_named(&self, speaker: Speaker) -> bool;
+    /// The age from which the oldest goes first in the next selection, if the policy has such a rule.
     fn age_override(&self) -> Option<Duration>;
 }
 
@@ -39,6 +43,7 @@ pub(super) struct Fair {
     scheduler: Scheduler,
     limits: Limits,
     rejected: BTreeSet<Speaker>,
+    named: BTreeSet<Speaker>,
 }
 
 impl Fair {
@@ -46,17 +51,18 @@ impl Fair {
         let mut scheduler = Scheduler::new(limits.clone(), voices::POLICY);
         let join = Join::new(GENERATION, rate, voices::gallery());
         scheduler.handle_joined(LANE, join).expect("an empty conversation has room");
-        Self { scheduler, limits, rejected: BTreeSet::new() }
+        Self { scheduler, limits, rejected: BTreeSet::new(), named: BTreeSet::new() }
     }
 
     fn note(&mut self, events: Vec<Event>) {
         for event in events {
             if let Event::Published { state, .. } = event {
+                self.rejected.remove(&state.speaker);
+                self.named.remove(&state.speaker);
                 match state.status {
                     Status::NoMatch => self.rejected.insert(state.speaker),
-                    Status::User | Status::NotUser | Status::Ambiguous | Status::Unknown | Status::Pending => {
-                        self.rejected.remove(&state.speaker)
-                    }
+                    Status::User | Status::NotUser => self.named.insert(state.speaker),
+                    Status::Ambiguous | Status::Unknown | Status::Pending => continue,
                 };
             }
         }
@@ -92,6 +98,12 @@ impl Discipline for Fair {
         self.note(out);
     }
 
+    fn handle_failed(&mut self, request: RequestId) {
+        let mut out = Vec::new();
+        self.scheduler.handle_failed(request, &mut out);
+        self.note(out);
+    }
+
     fn eligible(&self) -> BTreeSet<Speaker> {
         let waiting = self.scheduler.queue(LANE).into_iter().flat_map(|queue| queue.waiting());
         let mut waiting: BTreeSet<Speaker> = waiting.map(|(voice, ..)| voice.speaker).collect();
@@ -105,7 +117,12 @@ impl Discipline for Fair {
         self.rejected.contains(&speaker)
     }
 
+    fn is_named(&self, speaker: Speaker) -> bool {
+        self.named.contains(&speaker)
+    }
+
     fn age_override(&self) -> Option<Duration> {
-        Some(self.limits.age_override)
+        let is_turn_of_age = self.scheduler.queue(LANE).is_some_and(matcher_core::SpeakerMatchQueue::is_turn_of_age);
+        is_turn_of_age.then_some(self.limits.age_override)
     }
 }

@@ -1,23 +1,18 @@
 //! What is measured while a scenario runs. Decides nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use matcher_core::queue::Tried;
 use matcher_core::{Monotonic, Speaker};
 
-use super::voices::{OWNER, is_stranger};
-
-/// Whether a number was examined before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tried {
-    Never,
-    Before,
-}
+use super::voices::Part;
 
 /// One selection, with what was known when it was made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Selected {
     pub(super) speaker: Speaker,
+    pub(super) part: Part,
     pub(super) tried: Tried,
     pub(super) waited: Duration,
     /// Whether its age put it before everybody.
@@ -27,15 +22,23 @@ pub(super) struct Selected {
 /// What came of a scenario.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
+    owners: BTreeSet<Speaker>,
     pub(super) updates: u64,
-    pub(super) selections: u64,
+    /// Who was selected, in order.
+    pub(super) selected: Vec<Speaker>,
     pub(super) overrides: u64,
     pub(super) denied: u64,
     pub(super) worst_wait: Duration,
     pub(super) worst_first_wait: Duration,
+    /// How long each first examination waited for its selection.
+    pub(super) first_waits: Vec<Duration>,
     /// When each token was spent.
     pub(super) grants: Vec<Monotonic>,
-    /// The most attempts of one number.
+    /// Tokens by number.
+    pub(super) served: BTreeMap<Speaker, u32>,
+    /// Who could be examined at some moment.
+    pub(super) heard: BTreeSet<Speaker>,
+    /// The most attempts that one number had spent at once.
     pub(super) attempts_most: u32,
     /// Tokens that went to voices whose latest verdict was that they are nobody.
     pub(super) on_rejected: u64,
@@ -43,10 +46,11 @@ pub(super) struct Outcome {
     pub(super) passed_over: u64,
     /// Time of workers that stood idle while somebody could be examined.
     pub(super) idle: Duration,
-    /// When the owner could first be examined, and when they were.
+    /// When the owner could first be examined, when they were, and when they had their name.
     pub(super) owner_since: Option<Monotonic>,
     pub(super) owner_examined: Option<Monotonic>,
-    /// Tokens that went to voices examined before, between these two moments.
+    pub(super) owner_named: Option<Monotonic>,
+    /// Tokens that went to voices examined before, between the first two of these moments.
     pub(super) before_owner: u64,
     /// Tokens since the owner could be examined: the owner's, strangers' and everybody else's.
     pub(super) of_owner: u64,
@@ -55,16 +59,21 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    pub(super) fn of(owners: BTreeSet<Speaker>) -> Self {
+        Self { owners, ..Self::default() }
+    }
+
     /// Messages were handled, and these numbers can be examined.
     pub(super) fn note_eligible(&mut self, eligible: &BTreeSet<Speaker>, now: Monotonic) {
-        if self.owner_since.is_none() && eligible.contains(&Speaker(OWNER)) {
+        if self.owner_since.is_none() && !self.owners.is_disjoint(eligible) {
             self.owner_since = Some(now);
         }
+        self.heard.extend(eligible);
     }
 
     /// A voice was selected, whether or not the budget let it be examined.
     pub(super) fn note_selected(&mut self, selected: &Selected) {
-        self.selections += 1;
+        self.selected.push(selected.speaker);
         self.overrides += u64::from(selected.is_override);
         self.worst_wait = self.worst_wait.max(selected.waited);
         if selected.tried == Tried::Never {
@@ -75,24 +84,33 @@ impl Outcome {
     /// A token was spent on it, while an untried voice was eligible or not.
     pub(super) fn note_granted(&mut self, selected: &Selected, untried_waits: bool, now: Monotonic) {
         self.grants.push(now);
-        if selected.tried == Tried::Before && !selected.is_override {
-            self.passed_over += u64::from(untried_waits);
+        *self.served.entry(selected.speaker).or_default() += 1;
+        match selected.tried {
+            Tried::Never => self.first_waits.push(selected.waited),
+            Tried::Before if !selected.is_override => self.passed_over += u64::from(untried_waits),
+            Tried::Before => {}
         }
         if self.owner_since.is_none() {
             return;
         }
-        if selected.speaker == Speaker(OWNER) {
-            self.of_owner += 1;
-            self.owner_examined = self.owner_examined.or(Some(now));
-            return;
-        }
-        if is_stranger(selected.speaker) {
-            self.of_strangers += 1;
-        } else {
-            self.of_others += 1;
+        match selected.part {
+            Part::Owner => {
+                self.of_owner += 1;
+                self.owner_examined = self.owner_examined.or(Some(now));
+                return;
+            }
+            Part::Stranger => self.of_strangers += 1,
+            Part::Person => self.of_others += 1,
         }
         if self.owner_examined.is_none() && selected.tried == Tried::Before {
             self.before_owner += 1;
+        }
+    }
+
+    /// A voice has a name.
+    pub(super) fn note_named(&mut self, speaker: Speaker, now: Monotonic) {
+        if self.owners.contains(&speaker) {
+            self.owner_named = self.owner_named.or(Some(now));
         }
     }
 

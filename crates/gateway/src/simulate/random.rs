@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// SplitMix64: any seed is a good one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
 impl Random {

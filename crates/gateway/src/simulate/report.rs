@@ -1,27 +1,28 @@
-//! What a simulated scenario came to, in words and as JSON, beside the bounds that the module's text proves.
+//! What a simulated scenario came to under one policy, in words and as JSON, beside the bounds that the module's text proves.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
-use matcher_core::{Limits, budget};
+use matcher_core::Speaker;
 use serde::Serialize;
 
 use super::Policy;
+use super::fairness::jain;
 use super::meter::Outcome;
-use super::scenario::{Machine, Scenario};
+use super::scenario::Scenario;
+use super::script::Machine;
+use super::setup::Bounds;
 
-/// What a scenario came to under one policy. Times are seconds.
+/// What was measured, whatever was played. Times are seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
-    /// What happened.
-    pub scenario: Scenario,
-    /// Who was examined next.
-    pub policy: Policy,
-    /// Where the pseudo-random numbers began.
-    pub seed: u64,
+pub struct Figures {
     /// Whether the owner was examined, and no token went to a voice examined before while they waited for it.
     pub owner_examined_first: bool,
     /// From the moment when the owner had said enough to the one when they were examined; null when they never were.
     pub owner_examined_after_s: Option<f64>,
+    /// From the same moment to the one when they had their name; null when they never had.
+    pub owner_named_after_s: Option<f64>,
     /// Tokens spent since the owner had said enough.
     pub queries: Queries,
     /// The longest time from a slot's beginning to its selection.
@@ -32,12 +33,22 @@ pub struct Report {
     pub worst_first_wait_s: f64,
     /// No such number waits longer in the service's order.
     pub first_bound_s: f64,
+    /// Half of the first examinations waited no longer for their selection.
+    pub first_wait_p50_s: f64,
+    /// ... and 99 of 100.
+    pub first_wait_p99_s: f64,
     /// Selections that went by age alone, as a share of all.
     pub override_share: f64,
     /// Tokens spent on voices whose latest verdict was that they are nobody, as a share of all.
     pub rejected_share: f64,
     /// Tokens that went to an examined voice, and not for its age, while one never examined waited.
     pub untried_passed_over: u64,
+    /// Jain's index of what each voice got of its fair share of the queries.
+    pub jain: f64,
+    /// Numbers that could be examined at some moment.
+    pub voices: usize,
+    /// ... and those that were.
+    pub examined: usize,
     /// Time of workers that stood idle while somebody could be examined.
     pub idle_s: f64,
     /// Tokens spent.
@@ -63,30 +74,46 @@ pub struct Queries {
     pub person: u64,
 }
 
-impl Report {
-    pub(super) fn new(
-        (scenario, policy, seed): (Scenario, Policy, u64),
-        machine: Machine,
-        numbers: usize,
-        outcome: &Outcome,
-    ) -> Self {
-        let after = outcome.owner_since.zip(outcome.owner_examined).map(|(since, examined)| examined.since(since));
+/// What a scenario came to under one policy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// What happened.
+    pub scenario: Scenario,
+    /// Who was examined next.
+    pub policy: Policy,
+    /// Where the pseudo-random numbers began.
+    pub seed: u64,
+    /// What was measured.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+impl Figures {
+    pub(super) fn new(outcome: &Outcome, demand: &BTreeMap<Speaker, u32>, machine: Machine, bounds: Bounds) -> Self {
+        let since_owner = |moment: Option<matcher_core::Monotonic>| {
+            outcome.owner_since.zip(moment).map(|(since, moment)| moment.since(since).as_secs_f64())
+        };
+        let after = since_owner(outcome.owner_examined);
         let reserved = outcome.grants.len() as u64;
-        let bounds = Bounds::of(machine, numbers);
+        let mut first_waits = outcome.first_waits.clone();
+        first_waits.sort_unstable();
         Self {
-            scenario,
-            policy,
-            seed,
             owner_examined_first: after.is_some() && outcome.before_owner == 0,
-            owner_examined_after_s: after.map(|after| after.as_secs_f64()),
+            owner_examined_after_s: after,
+            owner_named_after_s: since_owner(outcome.owner_named),
             queries: Queries { owner: outcome.of_owner, rejector: outcome.of_strangers, person: outcome.of_others },
             worst_wait_s: outcome.worst_wait.as_secs_f64(),
             bound_s: bounds.any,
             worst_first_wait_s: outcome.worst_first_wait.as_secs_f64(),
             first_bound_s: bounds.first,
-            override_share: share(outcome.overrides, outcome.selections),
+            first_wait_p50_s: percentile(&first_waits, 50),
+            first_wait_p99_s: percentile(&first_waits, 99),
+            override_share: share(outcome.overrides, outcome.selected.len() as u64),
             rejected_share: share(outcome.on_rejected, reserved),
             untried_passed_over: outcome.passed_over,
+            jain: jain(&outcome.served, demand),
+            voices: outcome.heard.len(),
+            examined: outcome.served.len(),
             idle_s: outcome.idle.as_secs_f64(),
             reserved,
             denied: outcome.denied,
@@ -97,54 +124,60 @@ impl Report {
     }
 }
 
-/// What the module's text proves, in seconds.
-struct Bounds {
-    any: f64,
-    first: f64,
-}
-
-impl Bounds {
-    fn of(machine: Machine, numbers: usize) -> Self {
-        let (limits, budget) = (Limits::default(), budget::Limits::default());
-        let slowest = machine.slowest.as_secs_f64();
-        // A handful: exact in an f64.
-        let workers = machine.workers as f64;
-        let by_order = |count: usize| slowest * (workers + count as f64 - 1.0) / workers;
-        let refill = 3_600.0 / f64::from(budget.refill_per_hour.get());
-        let by_budget = slowest * (workers + f64::from(budget.burst.get())) / (workers - slowest / refill);
-        let slots = by_order(numbers.min(limits.slots_max.get()));
-        let voices = by_order(numbers.min(limits.voices_max.get()));
-        Self { any: (limits.age_override.as_secs_f64() + slots).min(slowest + by_budget), first: voices.min(by_budget) }
+impl Figures {
+    /// Whether a wait exceeded the bound that the service's order keeps.
+    pub(super) fn breaks_a_bound(&self) -> bool {
+        self.worst_wait_s > self.bound_s || self.worst_first_wait_s > self.first_bound_s
     }
 }
 
+/// The least time that so many of a hundred do not exceed.
+pub(super) fn percentile(sorted: &[Duration], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).map_or(0.0, Duration::as_secs_f64)
+}
+
 /// Counts of a simulation are far below 2^52: exact in an f64.
-fn share(part: u64, whole: u64) -> f64 {
+pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl fmt::Display for Report {
+pub(super) fn seconds_or_never(seconds: Option<f64>, decimals: usize) -> String {
+    seconds.map_or(String::from("never"), |seconds| format!("{seconds:.decimals$} s"))
+}
+
+impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { workers, run_at_most_s, updates, .. } = self;
+        let Self { workers, run_at_most_s, updates, voices, examined, .. } = self;
         let Queries { owner, rejector, person } = self.queries;
-        let examined = match self.owner_examined_after_s {
-            Some(after) => format!("{after:.3} s after they had said enough"),
+        let after = |seconds: Option<f64>| match seconds {
+            Some(seconds) => format!("{seconds:.3} s after they had said enough"),
             None => String::from("never"),
         };
         let first = if self.owner_examined_first { "yes" } else { "no" };
-        writeln!(f, "{}, {} (seed {})", self.scenario.as_str(), self.policy.as_str(), self.seed)?;
-        writeln!(f, "  {}", self.scenario.about())?;
         writeln!(f, "  {updates} updates; runs of at most {run_at_most_s:.3} s, workers: {workers}")?;
-        writeln!(f, "owner examined              {examined}")?;
+        writeln!(f, "owner examined              {}", after(self.owner_examined_after_s))?;
         writeln!(f, "... before the tried        {first}")?;
+        writeln!(f, "... and named               {}", after(self.owner_named_after_s))?;
         writeln!(f, "queries from then on        owner {owner}, strangers {rejector}, other people {person}")?;
         writeln!(f, "longest wait                {:.3} s, bound {:.3} s", self.worst_wait_s, self.bound_s)?;
         writeln!(f, "... of a first examination  {:.3} s, bound {:.3} s", self.worst_first_wait_s, self.first_bound_s)?;
+        writeln!(f, "... p50 and p99             {:.3} s, {:.3} s", self.first_wait_p50_s, self.first_wait_p99_s)?;
+        writeln!(f, "voices examined             {examined} of {voices}")?;
         writeln!(f, "untried passed over         {} times", self.untried_passed_over)?;
         writeln!(f, "selected by age             {:.1} %", self.override_share * 100.0)?;
         writeln!(f, "tokens                      {} spent, {} denied", self.reserved, self.denied)?;
         writeln!(f, "... on rejected voices      {:.1} %", self.rejected_share * 100.0)?;
+        writeln!(f, "Jain's index of shares      {:.3}", self.jain)?;
         writeln!(f, "idle while somebody waited  {:.3} s", self.idle_s)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}, {} (seed {})", self.scenario.as_str(), self.policy.as_str(), self.seed)?;
+        writeln!(f, "  {}", self.scenario.about())?;
+        self.figures.fmt(f)
     }
 }
 
@@ -162,7 +195,7 @@ impl fmt::Display for Table {
         }
         writeln!(
             f,
-            "\n{:<10} {:<6} {:>7} {:>5}  {:>17}  {:>17}  {:>6}  {:>6}  {:>8}  {:>8}",
+            "\n{:<10} {:<14} {:>8} {:>5}  {:>17}  {:>17}  {:>6}  {:>6}  {:>8}  {:>5}  {:>8}",
             "scenario",
             "policy",
             "owner",
@@ -172,22 +205,24 @@ impl fmt::Display for Table {
             "passed",
             "by age",
             "rejected",
+            "Jain",
             "idle"
         )?;
-        for row in &self.reports {
-            let owner = row.owner_examined_after_s.map_or(String::from("never"), |after| format!("{after:.1} s"));
-            let first = if row.owner_examined_first { "yes" } else { "no" };
-            let wait = format!("{:.2} / {:.2} s", row.worst_wait_s, row.bound_s);
-            let first_wait = format!("{:.2} / {:.2} s", row.worst_first_wait_s, row.first_bound_s);
+        for Report { scenario, policy, figures, .. } in &self.reports {
+            let owner = seconds_or_never(figures.owner_examined_after_s, 1);
+            let first = if figures.owner_examined_first { "yes" } else { "no" };
+            let wait = format!("{:.2} / {:.2} s", figures.worst_wait_s, figures.bound_s);
+            let first_wait = format!("{:.2} / {:.2} s", figures.worst_first_wait_s, figures.first_bound_s);
             writeln!(
                 f,
-                "{:<10} {:<6} {owner:>7} {first:>5}  {wait:>17}  {first_wait:>17}  {:>6}  {:>4.0} %  {:>6.0} %  {:>6.1} s",
-                row.scenario.as_str(),
-                row.policy.as_str(),
-                row.untried_passed_over,
-                row.override_share * 100.0,
-                row.rejected_share * 100.0,
-                row.idle_s
+                "{:<10} {:<14} {owner:>8} {first:>5}  {wait:>17}  {first_wait:>17}  {:>6}  {:>4.0} %  {:>6.0} %  {:>5.2}  {:>6.1} s",
+                scenario.as_str(),
+                policy.as_str(),
+                figures.untried_passed_over,
+                figures.override_share * 100.0,
+                figures.rejected_share * 100.0,
+                figures.jain,
+                figures.idle_s
             )?;
         }
         Ok(())

@@ -1,61 +1,17 @@
 //! Who says what, and when the matcher hears of it: the scenarios, each drawn from its seed.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::ValueEnum;
 
 use super::random::Random;
-use super::voices::{FRIEND, OWNER, REJECTOR, STRANGER};
-
-/// The pool.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Machine {
-    pub(super) workers: usize,
-    /// No run takes longer; the shortest takes three fifths of it.
-    pub(super) slowest: Duration,
-}
+use super::script::{Machine, Message, Plenty, Script, Update};
+use super::voices::{FRIEND, IMPOSTOR, OWNER, REJECTOR, STRANGER};
 
 /// Two extraction threads of an ordinary machine that has other work, too.
 const ORDINARY: Machine = Machine { workers: 2, slowest: Duration::from_millis(500) };
 /// One thread of a small board.
 const SMALL: Machine = Machine { workers: 1, slowest: Duration::from_millis(1500) };
-
-/// One segment of speech.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Update {
-    pub(super) speaker: u32,
-    pub(super) start: Duration,
-    pub(super) end: Duration,
-}
-
-/// Updates that arrive together.
-#[derive(Debug)]
-pub(super) struct Message {
-    pub(super) at: Duration,
-    pub(super) updates: Vec<Update>,
-}
-
-/// A scenario, drawn.
-#[derive(Debug)]
-pub(super) struct Script {
-    pub(super) machine: Machine,
-    /// In order of time.
-    pub(super) messages: Vec<Message>,
-}
-
-impl Script {
-    fn new(machine: Machine, mut messages: Vec<Message>) -> Self {
-        messages.sort_by_key(|message| message.at);
-        Self { machine, messages }
-    }
-
-    /// How many different numbers speak.
-    pub(super) fn numbers(&self) -> usize {
-        let updates = self.messages.iter().flat_map(|message| &message.updates);
-        updates.map(|update| update.speaker).collect::<BTreeSet<u32>>().len()
-    }
-}
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, serde::Serialize)]
@@ -73,11 +29,24 @@ pub enum Scenario {
     Resends,
     /// A provider that stalls for most of a minute and then tells everything at once, to a slow machine
     Bursts,
+    /// Strangers who talk at once and never stop, some of them nearly the owner's voice, and a machine that is too slow; no budget
+    Overload,
+    /// An owner in so much noise that they sound like nobody, until they come home after their attempts are spent
+    Noise,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Seed, Self::Household, Self::Meeting, Self::Flood, Self::Resends, Self::Bursts];
+    pub const ALL: [Self; 8] = [
+        Self::Seed,
+        Self::Household,
+        Self::Meeting,
+        Self::Flood,
+        Self::Resends,
+        Self::Bursts,
+        Self::Overload,
+        Self::Noise,
+    ];
 
     /// The name on the command line.
     #[must_use]
@@ -89,6 +58,8 @@ impl Scenario {
             Self::Flood => "flood",
             Self::Resends => "resends",
             Self::Bursts => "bursts",
+            Self::Overload => "overload",
+            Self::Noise => "noise",
         }
     }
 
@@ -99,15 +70,38 @@ impl Scenario {
         value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
     }
 
+    /// How many seeds are played where `count` are asked for: a flood has as many updates as a hundred of the others, and gets
+    /// a fiftieth of them.
+    #[must_use]
+    pub const fn runs(self, count: u64) -> u64 {
+        match self {
+            Self::Flood => count.div_ceil(50),
+            Self::Seed
+            | Self::Household
+            | Self::Meeting
+            | Self::Resends
+            | Self::Bursts
+            | Self::Overload
+            | Self::Noise => count,
+        }
+    }
+
     pub(super) fn script(self, seed: u64) -> Script {
         let mut random = Random::new(seed);
+        // Another sequence than the script's, which is drawn from the seed itself.
+        self.drawn(&mut random).running(Random::new(!seed))
+    }
+
+    fn drawn(self, random: &mut Random) -> Script {
         match self {
             Self::Seed => rejector_before_owner(),
-            Self::Household => household(&mut random),
-            Self::Meeting => meeting(&mut random),
-            Self::Flood => flood(&mut random),
-            Self::Resends => resends(&mut random),
-            Self::Bursts => bursts(&mut random),
+            Self::Household => household(random),
+            Self::Meeting => meeting(random),
+            Self::Flood => flood(random),
+            Self::Resends => resends(random),
+            Self::Bursts => bursts(random),
+            Self::Overload => overload(random),
+            Self::Noise => noise(random),
         }
     }
 }
@@ -128,7 +122,7 @@ fn rejector_before_owner() -> Script {
     let insisting = (0..80).map(|n| turn(REJECTOR, seconds(20) + short * n, short));
     let updates = insisting.chain([turn(OWNER, seconds(46), seconds(6))]).collect();
     messages.push(Message { at: seconds(52), updates });
-    Script::new(ORDINARY, messages)
+    Script::scripted(ORDINARY, messages)
 }
 
 fn household(random: &mut Random) -> Script {
@@ -138,7 +132,7 @@ fn household(random: &mut Random) -> Script {
     let home = random.millis((60_000, 120_000));
     let alone = talk(random, &family, (Duration::ZERO, home), (1000, 6000));
     let together = talk(random, &[&family[..], &[OWNER]].concat(), (home, until), (1000, 6000));
-    Script::new(ORDINARY, in_chunks([television, alone, together].concat(), seconds(6)))
+    Script::scripted(ORDINARY, in_chunks([television, alone, together].concat(), seconds(6)))
 }
 
 fn meeting(random: &mut Random) -> Script {
@@ -146,7 +140,7 @@ fn meeting(random: &mut Random) -> Script {
     let late = random.millis((240_000, 360_000));
     let before = talk(random, &others, (Duration::ZERO, late), (1000, 8000));
     let after = talk(random, &[&others[..], &[OWNER]].concat(), (late, seconds(600)), (1000, 8000));
-    Script::new(ORDINARY, in_chunks([before, after].concat(), seconds(20)))
+    Script::scripted(ORDINARY, in_chunks([before, after].concat(), seconds(20)))
 }
 
 /// Every number speaks once, long enough to be examined, over whoever else speaks. The owner is among the first, because a
@@ -159,7 +153,7 @@ fn flood(random: &mut Random) -> Script {
     let mut updates: Vec<Update> = numbers.collect();
     updates.push(Update { speaker: OWNER, start: Duration::ZERO, end: seconds(5) });
     updates.extend(talk(random, &[OWNER], (seconds(6), seconds(1000)), (2000, 6000)));
-    Script::new(ORDINARY, in_chunks(updates, seconds(5)))
+    Script::scripted(ORDINARY, in_chunks(updates, seconds(5)))
 }
 
 /// Each segment comes every 0.7 s while it grows, and when it is over; and every twenty seconds the provider connects again
@@ -177,7 +171,7 @@ fn resends(random: &mut Random) -> Script {
         let recent = |update: &&Update| update.end <= at && update.end + seconds(40) > at;
         messages.push(Message { at, updates: updates.iter().filter(recent).copied().collect() });
     }
-    Script::new(ORDINARY, messages)
+    Script::scripted(ORDINARY, messages)
 }
 
 fn grown(update: &Update) -> Vec<Message> {
@@ -193,7 +187,31 @@ fn bursts(random: &mut Random) -> Script {
     let owner = Update { speaker: OWNER, start: stalled - seconds(6), end: stalled };
     let before = talk(random, &others, (Duration::ZERO, owner.start), (2000, 2500));
     let after = talk(random, &[&others[..], &[OWNER]].concat(), (stalled, seconds(240)), (2000, 2500));
-    Script::new(SMALL, in_chunks([before, vec![owner], after].concat(), stalled))
+    Script::scripted(SMALL, in_chunks([before, vec![owner], after].concat(), stalled))
+}
+
+/// Strangers over one another, so that somebody always waits; every ten seconds a visitor with one turn; and the owner.
+fn overload(random: &mut Random) -> Script {
+    const REGULARS: std::ops::Range<u32> = STRANGER..STRANGER + 5;
+    let until = seconds(90);
+    let mut updates = Vec::new();
+    for regular in REGULARS.chain(IMPOSTOR..IMPOSTOR + 4) {
+        updates.extend(talk(random, &[regular], (Duration::ZERO, until), (2000, 4000)));
+    }
+    let late = random.millis((30_000, 50_000));
+    updates.extend(talk(random, &[OWNER], (late, until), (3000, 6000)));
+    for visitor in 0..8_u32 {
+        let start = seconds(10) * visitor + random.millis((0, 5000));
+        updates.push(Update { speaker: REGULARS.end + visitor, start, end: start + random.millis((2000, 4000)) });
+    }
+    Script::scripted(SMALL, in_chunks(updates, seconds(2))).with(Plenty)
+}
+
+fn noise(random: &mut Random) -> Script {
+    let home = random.millis((120_000, 180_000));
+    let alone = talk(random, &[OWNER], (Duration::ZERO, home), (2000, 5000));
+    let together = talk(random, &[OWNER, FRIEND, FRIEND + 1, STRANGER], (home, seconds(420)), (2000, 5000));
+    Script::scripted(ORDINARY, in_chunks([alone, together].concat(), seconds(6))).clear_from(home)
 }
 
 /// Turns of these talkers, in any order, with short pauses.

@@ -1,7 +1,12 @@
-//! Who talks in the scenarios, and how the model would hear them: voiceprints that are given, not extracted.
+//! Who talks, and how the model would hear them: voiceprints that are given, not extracted, and what a recorded lane's
+//! verdicts were.
 
-use matcher_core::policy::{Policy, Print, Role, Suggestions};
-use matcher_core::{Embedding, Gallery, PersonId, Speaker};
+use std::collections::{BTreeMap, BTreeSet};
+
+use matcher_core::policy::{Policy, Print, Role, Suggestions, Verdict};
+use matcher_core::queue::{NearOwner, Voice};
+use matcher_core::{Centroid, Embedding, Gallery, PersonId, Speaker};
+use serde::{Deserialize, Serialize};
 
 /// The owner's number in every scenario.
 pub(super) const OWNER: u32 = 0;
@@ -12,21 +17,131 @@ pub(super) const REJECTOR: u32 = 4;
 /// Strangers have the numbers from here on.
 pub(super) const STRANGER: u32 = 5;
 
+/// Strangers from here on sound as near to the owner as the rejector.
+pub(super) const IMPOSTOR: u32 = 30_000;
+
 /// Axes: one a person, one for the rejector, one for all strangers.
 const DIMENSION: usize = 6;
 /// The rejector's cosine distance to the owner is 0.72: no near miss, and near enough to be preferred.
 const NEARLY: [f32; DIMENSION] = [0.28, 0.0, 0.0, 0.0, 0.96, 0.0];
 
-/// Whether nobody enrolled has this number.
-pub(super) const fn is_stranger(speaker: Speaker) -> bool {
-    speaker.0 >= REJECTOR
+/// How well a voice can be heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hearing {
+    /// As it is.
+    Clear,
+    /// Through so much noise that it sounds like nobody.
+    Noisy,
+}
+
+/// What a verdict says of a voice, as far as the order of examination asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// There is too little evidence.
+    Pending,
+    /// It is the owner.
+    Owner,
+    /// It is somebody else who is enrolled.
+    Person,
+    /// It is nobody, and nearly was the owner.
+    NearOwner,
+    /// It is nobody.
+    Nobody,
+}
+
+impl Class {
+    pub(super) const fn is_named(self) -> bool {
+        matches!(self, Self::Owner | Self::Person)
+    }
+
+    pub(super) const fn is_rejected(self) -> bool {
+        matches!(self, Self::NearOwner | Self::Nobody)
+    }
+
+    pub(super) const fn near_owner(self) -> NearOwner {
+        match self {
+            Self::NearOwner => NearOwner::Near,
+            Self::Pending | Self::Owner | Self::Person | Self::Nobody => NearOwner::Far,
+        }
+    }
+}
+
+/// Who somebody is in truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Owner,
+    Person,
+    Stranger,
+}
+
+/// Who has which number, and what the model says of them.
+#[derive(Debug, Clone)]
+pub(super) enum Cast {
+    /// A scenario's: numbers say it, and verdicts are the core's own over the voiceprints here.
+    Scripted,
+    /// A recorded lane's: what was said of each voice, verdict after verdict.
+    Recorded(BTreeMap<Voice, Vec<Class>>),
+}
+
+impl Cast {
+    pub(super) fn part(&self, speaker: Speaker) -> Part {
+        match self {
+            Self::Scripted if speaker.0 == OWNER => Part::Owner,
+            Self::Scripted if speaker.0 < REJECTOR => Part::Person,
+            Self::Scripted => Part::Stranger,
+            Self::Recorded(told) => {
+                let of = |class| told.iter().any(|(voice, said)| voice.speaker == speaker && said.contains(&class));
+                match (of(Class::Owner), of(Class::Person)) {
+                    (true, _) => Part::Owner,
+                    (false, true) => Part::Person,
+                    (false, false) => Part::Stranger,
+                }
+            }
+        }
+    }
+
+    /// The numbers that are the owner's.
+    pub(super) fn owners(&self) -> BTreeSet<Speaker> {
+        match self {
+            Self::Scripted => BTreeSet::from([Speaker(OWNER)]),
+            Self::Recorded(told) => {
+                let owners = told.iter().filter(|(_, said)| said.contains(&Class::Owner));
+                owners.map(|(voice, _)| voice.speaker).collect()
+            }
+        }
+    }
+
+    /// The verdict on a voice after so many answered queries, the last of which heard it like this.
+    pub(super) fn verdict(&self, voice: Voice, answered: usize, centroid: Option<Centroid>) -> Class {
+        match self {
+            Self::Scripted => centroid.map_or(Class::Pending, |centroid| class_of(&centroid)),
+            Self::Recorded(told) => {
+                let said = told.get(&voice).map(Vec::as_slice).unwrap_or_default();
+                said.get(answered.saturating_sub(1)).or(said.last()).copied().unwrap_or(Class::Pending)
+            }
+        }
+    }
+}
+
+fn class_of(centroid: &Centroid) -> Class {
+    let decision = POLICY.decide(&gallery().distances(centroid));
+    match (decision.verdict, decision.best.map(|best| best.role)) {
+        (Verdict::Accepted, Some(Role::Owner)) => Class::Owner,
+        (Verdict::Accepted, _) => Class::Person,
+        (Verdict::Nobody, _) if POLICY.is_near_owner(&decision) => Class::NearOwner,
+        (Verdict::Nobody, _) => Class::Nobody,
+    }
 }
 
 /// What the model makes of a voice, whatever it says.
-pub(super) fn heard(speaker: Speaker) -> Embedding {
-    match speaker.0 {
-        REJECTOR => Embedding::new(&NEARLY).expect("the rejector's voice is a direction"),
-        number => axis(number.min(STRANGER)),
+pub(super) fn heard(speaker: Speaker, hearing: Hearing) -> Embedding {
+    match (hearing, speaker.0) {
+        (Hearing::Noisy, _) => axis(STRANGER),
+        (Hearing::Clear, REJECTOR | IMPOSTOR..) => {
+            Embedding::new(&NEARLY).expect("the rejector's voice is a direction")
+        }
+        (Hearing::Clear, number) => axis(number.min(STRANGER)),
     }
 }
 

@@ -2,81 +2,94 @@
 //! a policy selects and the budget allows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use matcher_core::budget::{self, Refused, Reservation};
+use matcher_core::queue::Tried;
 use matcher_core::{
-    Budget, Dispatch, ExitReason, Limits, Monotonic, Offer, Rate, Refusal, RequestId, Scope, SegmentId, Selection,
-    Span, Speaker, Timeline,
+    Budget, Dispatch, Embedding, ExitReason, Generation, Monotonic, Offer, Refusal, RequestId, Sample, Scope,
+    SegmentId, Selection, Span, Speaker, Timeline,
 };
 
 use super::Policy;
-use super::discipline::{Discipline, Fair, GENERATION};
-use super::fifo::Fifo;
-use super::meter::{Outcome, Selected, Tried};
-use super::random::Random;
-use super::scenario::{Machine, Message, Script, Update};
+use super::discipline::{Discipline, GENERATION};
+use super::meter::{Outcome, Selected};
+use super::script::{Arrival, Brings, Ring, Said, Script};
+use super::setup::Setup;
 use super::voices;
 
 /// As in the service.
 const RING: Duration = Duration::from_secs(60);
 
-fn rate() -> Rate {
-    Rate::new(NonZeroU32::new(16_000).expect("the rate is not zero"))
+/// A run between its beginning and its end.
+struct Running {
+    reservation: Reservation,
+    /// What it will bring.
+    voiceprint: Option<Embedding>,
 }
 
 struct World {
-    machine: Machine,
+    script: Script,
     discipline: Box<dyn Discipline>,
     budget: Budget,
     timeline: Timeline,
-    /// How long runs take.
-    random: Random,
+    /// Where the audio was when the clock last agreed with it.
+    heard: (Monotonic, u64),
     now: Monotonic,
     free: usize,
     /// By the moment of their end, then in order of selection.
-    running: BTreeMap<(Monotonic, RequestId), Reservation>,
+    running: BTreeMap<(Monotonic, RequestId), Running>,
     segments: u64,
     outcome: Outcome,
 }
 
 /// Plays a script to its end: until nobody says anything more and every worker is idle.
-pub(super) fn run(script: Script, policy: Policy, seed: u64) -> Outcome {
-    let limits = Limits::default();
-    assert!(script.machine.slowest < limits.reservation_deadline, "no run of a scenario passes its deadline");
-    let discipline: Box<dyn Discipline> = match policy {
-        Policy::Fair => Box::new(Fair::new(rate(), limits)),
-        Policy::Fifo => Box::new(Fifo::new(rate(), limits)),
-    };
+pub(super) fn run(mut script: Script, policy: Policy, setup: &Setup) -> Outcome {
+    let setup = script.within(setup);
+    assert!(script.machine.slowest < setup.limits.reservation_deadline, "no run of a script passes its deadline");
+    let arrivals = std::mem::take(&mut script.arrivals);
+    let mut budget = Budget::new(setup.budget, GENERATION, Monotonic::ZERO);
+    spend(&mut budget, script.spent);
     let mut world = World {
-        machine: script.machine,
-        discipline,
-        budget: Budget::new(budget::Limits::default(), GENERATION, Monotonic::ZERO),
-        timeline: Timeline::new(rate(), rate().samples_in(RING)),
-        // Another sequence than the script's, which is drawn from the seed itself.
-        random: Random::new(!seed),
+        discipline: policy.discipline(&script, setup.limits),
+        budget,
+        timeline: Timeline::new(script.rate, script.rate.samples_in(RING)),
+        heard: (Monotonic::ZERO, 0),
         now: Monotonic::ZERO,
         free: script.machine.workers,
         running: BTreeMap::new(),
         segments: 0,
-        outcome: Outcome::default(),
+        outcome: Outcome::of(script.cast.owners()),
+        script,
     };
-    world.play(script.messages);
+    world.play(arrivals);
     world.outcome
 }
 
+/// Whole tokens that were gone before: a conversation before this one spent them, on numbers that nobody has here.
+fn spend(budget: &mut Budget, tokens: u32) {
+    let before = budget.generation();
+    for token in 0..tokens.min(budget.limits().burst.get()) {
+        let nobody = Speaker(u32::MAX - token / budget.limits().attempts_max);
+        let spent = budget.reserve(before, nobody, Monotonic::ZERO).expect("a full bucket holds its burst");
+        budget.settle(spent, budget::Outcome::Extracted);
+    }
+    budget.handle_rollover(Generation(before.0 + 1));
+}
+
 impl World {
-    fn play(&mut self, messages: Vec<Message>) {
-        let mut messages = messages.into_iter().peekable();
+    fn play(&mut self, arrivals: Vec<Arrival>) {
+        let mut arrivals = arrivals.into_iter().peekable();
         loop {
-            let said = messages.peek().map(|message| Monotonic::from_origin(message.at));
+            let said = arrivals.peek().map(|arrival| Monotonic::from_origin(arrival.at));
             let ended = self.running.keys().next().map(|(at, _)| *at);
-            let Some(next) = said.into_iter().chain(ended).min() else { return };
+            let Some(next) = said.into_iter().chain(ended).min() else {
+                return;
+            };
             self.advance(next);
             self.end_runs();
-            while let Some(message) = messages.next_if(|message| Monotonic::from_origin(message.at) <= next) {
-                self.hear(message);
+            while let Some(arrival) = arrivals.next_if(|arrival| Monotonic::from_origin(arrival.at) <= next) {
+                self.hear(arrival);
             }
             self.outcome.note_eligible(&self.discipline.eligible(), self.now);
             self.give_turns();
@@ -89,38 +102,63 @@ impl World {
             self.outcome.note_idle(self.free, self.discipline.eligible().len(), passed);
         }
         self.now = to;
-        let heard = rate().samples_in(to.since(Monotonic::ZERO));
-        self.timeline.handle_samples(heard.saturating_sub(self.timeline.now().0));
+        let (since, samples) = self.heard;
+        self.listen_until(samples + self.script.rate.samples_in(to.since(since)));
     }
 
-    fn hear(&mut self, message: Message) {
-        let offers: Vec<Offer> = message.updates.into_iter().map(|update| self.offer(update)).collect();
+    fn listen_until(&mut self, end: u64) {
+        self.timeline.handle_samples(end.saturating_sub(self.timeline.now().0));
+    }
+
+    fn hear(&mut self, arrival: Arrival) {
+        let ring = match arrival.ring {
+            Ring::Live => self.timeline.range(),
+            Ring::Held(ring) => {
+                let end = ring.map_or(Sample(0), Span::end).0;
+                self.heard = (self.now, end);
+                self.listen_until(end);
+                ring
+            }
+        };
+        let offers: Vec<Offer> = arrival.said.into_iter().map(|said| self.offer(said)).collect();
         self.outcome.updates += offers.len() as u64;
-        self.discipline.handle_message(offers, self.timeline.range(), self.now);
+        self.discipline.handle_message(offers, ring, self.now);
     }
 
-    fn offer(&mut self, update: Update) -> Offer {
+    fn offer(&mut self, said: Said) -> Offer {
         self.segments += 1;
-        let [start, end] = [update.start, update.end].map(|at| matcher_core::Sample(rate().samples_in(at)));
-        let window = Span::new(start, end).expect("an update of a script is not empty");
         let segment = SegmentId::new(&self.segments.to_string());
-        Offer { speaker: Speaker(update.speaker), scope: Scope::new(""), window, speech: window.samples(), segment }
+        offer(said, segment)
     }
 
     fn end_runs(&mut self) {
         while let Some(entry) = self.running.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let ((_, request), reservation) = entry.remove_entry();
+            let ((_, request), Running { reservation, voiceprint }) = entry.remove_entry();
             let speaker = reservation.speaker();
-            self.budget.settle(reservation, budget::Outcome::Extracted);
             self.free += 1;
-            self.discipline.handle_extracted(request, voices::heard(speaker), self.now);
+            match voiceprint {
+                Some(voiceprint) => {
+                    self.budget.settle(reservation, budget::Outcome::Extracted);
+                    self.discipline.handle_extracted(request, voiceprint, self.now);
+                }
+                None => {
+                    self.budget.settle(reservation, budget::Outcome::ExtractionFailed);
+                    self.discipline.handle_failed(request);
+                }
+            }
+            if self.discipline.is_named(speaker) {
+                self.outcome.note_named(speaker, self.now);
+            }
         }
     }
 
     fn give_turns(&mut self) {
         while self.free > 0 {
-            let Some(dispatch) = self.discipline.poll_dispatch(self.now, self.free) else { return };
-            let selected = self.selected(&dispatch);
+            let age_override = self.discipline.age_override();
+            let Some(dispatch) = self.discipline.poll_dispatch(self.now, self.free) else {
+                return;
+            };
+            let selected = self.selected(&dispatch, age_override);
             self.outcome.note_selected(&selected);
             match self.reserve(&dispatch) {
                 Err(refusal) => self.discipline.handle_refused(dispatch.request, refusal),
@@ -132,42 +170,62 @@ impl World {
         }
     }
 
-    fn selected(&self, dispatch: &Dispatch) -> Selected {
+    fn selected(&self, dispatch: &Dispatch, age_override: Option<Duration>) -> Selected {
         let Dispatch { speaker, waited, .. } = *dispatch;
-        let tried = if self.budget.attempts(speaker) == 0 { Tried::Never } else { Tried::Before };
-        let is_override = self.discipline.age_override().is_some_and(|age| waited >= age);
-        Selected { speaker, tried, waited, is_override }
+        Selected {
+            speaker,
+            part: self.script.cast.part(speaker),
+            tried: self.tried(speaker),
+            waited,
+            is_override: age_override.is_some_and(|age| waited >= age),
+        }
+    }
+
+    fn tried(&self, speaker: Speaker) -> Tried {
+        if self.outcome.served.contains_key(&speaker) { Tried::Before } else { Tried::Never }
     }
 
     /// First the audio, then the budget, and nothing between.
     fn reserve(&mut self, dispatch: &Dispatch) -> Result<(Selection, Reservation), Refusal> {
         let picked = self.timeline.pick(&dispatch.fresh, dispatch.needed, dispatch.query_max);
         let selection = picked.map_err(Refusal::Exit)?;
-        match self.budget.reserve(dispatch.generation, dispatch.speaker, self.now) {
+        let fresh = self.script.rate.duration(dispatch.pending);
+        match self.budget.reserve_for(self.budget.generation(), dispatch.speaker, fresh, self.now) {
             Ok(reservation) => Ok((selection, reservation)),
             Err(Refused::Denied(denied)) => {
                 self.outcome.denied += 1;
                 Err(Refusal::Denied(denied.cap))
             }
             Err(Refused::VoiceCapacity) => Err(Refusal::Exit(ExitReason::VoiceCapacity)),
-            Err(Refused::StaleGeneration) => unreachable!("a scenario has one generation"),
-            Err(Refused::NumberInWork) => unreachable!("no policy selects a number that is in work"),
+            Err(Refused::StaleGeneration) => unreachable!("a script has one generation"),
+            Err(Refused::NumberInWork) => {
+                unreachable!("no policy selects a number that is in work")
+            }
         }
     }
 
     fn start_run(&mut self, request: RequestId, reservation: Reservation, selected: &Selected) {
         let eligible = self.discipline.eligible();
+        let speaker = selected.speaker;
         let untried_waits = self.waits_untried(&eligible);
+        self.outcome.on_rejected += u64::from(self.discipline.is_rejected(speaker));
         self.outcome.note_granted(selected, untried_waits, self.now);
-        self.outcome.on_rejected += u64::from(self.discipline.is_rejected(selected.speaker));
-        self.outcome.attempts_most = self.outcome.attempts_most.max(self.budget.attempts(selected.speaker));
+        self.outcome.attempts_most = self.outcome.attempts_most.max(self.budget.attempts(speaker));
         self.free -= 1;
-        let slowest = u64::try_from(self.machine.slowest.as_millis()).unwrap_or(u64::MAX);
-        let takes = self.random.millis((slowest * 3 / 5, slowest));
-        self.running.insert((self.now.after(takes), request), reservation);
+        let run = self.script.runs.next(speaker, self.script.machine.slowest);
+        let hearing = self.script.hearing(speaker, self.now.since(Monotonic::ZERO));
+        let voiceprint = (run.brings == Brings::Voiceprint).then(|| voices::heard(speaker, hearing));
+        self.running.insert((self.now.after(run.takes), request), Running { reservation, voiceprint });
     }
 
     fn waits_untried(&self, eligible: &BTreeSet<Speaker>) -> bool {
-        eligible.iter().any(|speaker| self.budget.attempts(*speaker) == 0)
+        eligible.iter().any(|speaker| self.tried(*speaker) == Tried::Never)
     }
+}
+
+/// A segment as the core is offered it.
+pub(super) fn offer(said: Said, segment: SegmentId) -> Offer {
+    let Said { speaker, stream, window, speech } = said;
+    let scope = if stream == 0 { Scope::new("") } else { Scope::new(&stream.to_string()) };
+    Offer { speaker, scope, window, speech, segment }
 }

@@ -23,6 +23,8 @@ pub(super) struct Tally {
     pub(super) failed: usize,
     /// Answered without having been tried.
     pub(super) refused: usize,
+    /// Given up by their callers.
+    pub(super) left: usize,
     pub(super) unanswered: usize,
     pub(super) longest: Duration,
 }
@@ -53,6 +55,7 @@ impl Tally {
         self.wrong += other.wrong;
         self.failed += other.failed;
         self.refused += other.refused;
+        self.left += other.left;
         self.unanswered += other.unanswered;
         self.longest = self.longest.max(other.longest);
     }
@@ -60,10 +63,19 @@ impl Tally {
 
 /// Asks `queries` times, by as many callers as the pool has turns.
 pub(super) fn ask(pool: &Pool, queries: usize) -> Tally {
+    ask_for(pool, queries, None)
+}
+
+/// As [`ask`], by callers who leave after `stay`.
+pub(super) fn ask_and_leave(pool: &Pool, queries: usize, stay: Duration) -> Tally {
+    ask_for(pool, queries, Some(stay))
+}
+
+fn ask_for(pool: &Pool, queries: usize, stay: Option<Duration>) -> Tally {
     let left = AtomicUsize::new(queries);
     let mut tally = Tally::default();
     std::thread::scope(|scope| {
-        let callers: Vec<_> = (0..pool.turns_max()).map(|_| scope.spawn(|| call(pool, &left))).collect();
+        let callers: Vec<_> = (0..pool.turns_max()).map(|_| scope.spawn(|| call(pool, &left, stay))).collect();
         for caller in callers {
             tally.add(caller.join().expect("a caller only waits and counts"));
         }
@@ -71,14 +83,16 @@ pub(super) fn ask(pool: &Pool, queries: usize) -> Tally {
     tally
 }
 
-fn call(pool: &Pool, left: &AtomicUsize) -> Tally {
+fn call(pool: &Pool, left: &AtomicUsize, stay: Option<Duration>) -> Tally {
     let (clip, right) = (clip(), expected());
     let mut tally = Tally::default();
     let take = |count: usize| count.checked_sub(1);
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let started = Instant::now();
-        let answer = wait(pool.submit(clip.clone(), PATIENCE), PATIENCE + GRACE);
-        tally.count(answer, &right, started.elapsed());
+        match (wait(pool.submit(clip.clone(), PATIENCE), stay.unwrap_or(PATIENCE + GRACE)), stay) {
+            (None, Some(_)) => tally.left += 1,
+            (answer, _) => tally.count(answer, &right, started.elapsed()),
+        }
     }
     tally
 }
@@ -103,7 +117,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Drives one ticket on this thread; none when it is not answered in time.
+/// Drives one ticket on this thread, and leaves when it is not answered in time.
 fn wait(mut ticket: Ticket, within: Duration) -> Option<Result<Embedding, Failure>> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -22,6 +22,8 @@ pub struct Row {
     pub failed: usize,
     /// Refused at once: nobody was there to try them.
     pub refused: usize,
+    /// Given up by their callers before they were answered.
+    pub left: usize,
     /// Not answered within their patience.
     pub unanswered: usize,
     /// How long the slowest answer took.
@@ -34,17 +36,21 @@ pub struct Row {
 
 impl Row {
     pub(super) fn new(fault: String, queries: usize, tally: Tally, recovery: Option<Duration>) -> Self {
-        let Tally { voiceprints, wrong, failed, refused, unanswered, longest } = tally;
-        Self { fault, queries, voiceprints, wrong, failed, refused, unanswered, longest, recovery, books: None }
+        let Tally { voiceprints, wrong, failed, refused, left, unanswered, longest } = tally;
+        Self { fault, queries, voiceprints, wrong, failed, refused, left, unanswered, longest, recovery, books: None }
     }
 
     /// What is not as it must be: every query answered once and in time, rightly or not at all; the books of callers and
-    /// servers agree; everything well again within ten seconds.
+    /// servers agree, where a query that was given up may or may not have reached a server; everything well again within
+    /// ten seconds.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        let ended = self.voiceprints + self.wrong + self.failed + self.refused + self.unanswered;
+        let ended = self.voiceprints + self.wrong + self.failed + self.refused + self.left + self.unanswered;
         let balanced = self.books.is_none_or(|(well, vain)| {
-            (usize::try_from(well), usize::try_from(vain)) == (Ok(self.voiceprints), Ok(self.failed))
+            let [well, vain] = [well, vain].map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+            // Of those that were given up, an answer may have come at the last moment.
+            let (least, most) = (self.voiceprints + self.failed, self.voiceprints + self.failed + self.left);
+            well >= self.voiceprints && vain >= self.failed && (least..=most).contains(&well.saturating_add(vain))
         });
         [
             (self.unanswered > 0, format!("{} queries were not answered", self.unanswered)),
@@ -92,16 +98,17 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let longest = self.longest.as_secs_f64() * 1e3;
         let recovery = self.recovery.map_or("none".to_owned(), |time| format!("{:.0}", time.as_secs_f64() * 1e3));
-        let Self { fault, queries, voiceprints, failed, refused, unanswered, wrong, .. } = self;
-        write!(f, "{fault:<60} {queries:>7} {voiceprints:>11} {failed:>7} {refused:>7} {unanswered:>10} {wrong:>5}")?;
-        write!(f, " {longest:>10.0} {recovery:>11}")
+        let Self { fault, queries, voiceprints, failed, refused, left, unanswered, wrong, .. } = self;
+        write!(f, "{fault:<60} {queries:>7} {voiceprints:>11} {failed:>7} {refused:>7} {left:>8} {unanswered:>10}")?;
+        write!(f, " {wrong:>5} {longest:>10.0} {recovery:>11}")
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<60} {:>7} {:>11} {:>7} {:>7}", "fault", "queries", "voiceprints", "failed", "refused")?;
-        writeln!(f, " {:>10} {:>5} {:>10} {:>11}", "unanswered", "wrong", "longest ms", "recovery ms")?;
+        write!(f, " {:>8} {:>10} {:>5}", "given up", "unanswered", "wrong")?;
+        writeln!(f, " {:>10} {:>11}", "longest ms", "recovery ms")?;
         for row in &self.rows {
             writeln!(f, "{row}")?;
         }

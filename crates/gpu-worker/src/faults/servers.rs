@@ -2,7 +2,7 @@
 //! good.
 
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::pool::{Pool, Settings};
 use crate::remote::circuit::Stand;
@@ -15,7 +15,7 @@ use super::report::Row;
 use super::{DIMENSION, FaultRunError, PATIENCE, RECOVERY_MAX};
 
 /// What the servers do.
-const FAULTS: [(&str, Fault); 16] = [
+const FAULTS: [(&str, Fault); 18] = [
     ("servers close the connection", Fault::NowAndThen(Manner::Dies)),
     ("servers break off mid-body", Fault::NowAndThen(Manner::BreaksOff)),
     ("servers answer 500", Fault::NowAndThen(Manner::Status(500))),
@@ -32,12 +32,17 @@ const FAULTS: [(&str, Fault); 16] = [
     ("one of two servers answers 500 for good", Fault::OneForGood(Manner::Status(500))),
     ("one of two servers stalls for good", Fault::OneForGood(Manner::StallsMidBody)),
     ("servers die in turn and come back", Fault::TurnsToDie),
+    ("callers leave servers that stall", Fault::CallersLeave(Manner::Stalls)),
+    ("callers leave servers that stall mid-body", Fault::CallersLeave(Manner::StallsMidBody)),
 ];
 
 /// Queries that meet a server which takes its time, at most: each such answer costs a worker [`TIMEOUT`].
 const SLOW_MAX: usize = 150;
 /// What an answer may take. Far above what a server on this machine takes.
 const TIMEOUT: Duration = Duration::from_millis(150);
+
+/// How long a caller who leaves has stayed. Shorter than [`TIMEOUT`], so that the exchange is broken off from this side.
+const STAY: Duration = Duration::from_millis(20);
 
 /// How long a server that comes and goes stays. Longer than a pause of a circuit, so that it is missed and found.
 const MOMENT: Duration = Duration::from_millis(80);
@@ -49,6 +54,8 @@ enum Fault {
     OneForGood(Manner),
     /// Each in turn is gone for a while, and for a moment both are.
     TurnsToDie,
+    /// Both do this with every third clip, and callers do not wait for them.
+    CallersLeave(Manner),
 }
 
 impl Fault {
@@ -63,7 +70,7 @@ impl Fault {
             Self::NowAndThen(manner) | Self::OneForGood(manner) => {
                 [Manner::Stalls, Manner::StallsMidBody, Manner::Trickles].contains(manner)
             }
-            Self::TurnsToDie => false,
+            Self::TurnsToDie | Self::CallersLeave(_) => false,
         }
     }
 }
@@ -126,7 +133,13 @@ impl Stage {
                 drive::ask(&self.pool, queries)
             }
             Fault::TurnsToDie => self.ask_while_dying(queries)?,
+            Fault::CallersLeave(manner) => {
+                self.servers.iter().for_each(|server| server.behave(*manner, 3));
+                drive::ask_and_leave(&self.pool, queries, STAY)
+            }
         };
+        // Exchanges that were broken off are booked a moment later.
+        self.wait_until_idle();
         let after = self.books();
         for server in &mut self.servers {
             server.behave(Manner::Well, 1);
@@ -169,6 +182,16 @@ impl Stage {
             }
             Ok(asking.join().expect("a caller only waits and counts"))
         })
+    }
+
+    /// Waits until no exchange is under way; none lasts longer than [`TIMEOUT`] and a busy machine's hesitation.
+    fn wait_until_idle(&self) {
+        let started = Instant::now();
+        while self.factory.endpoints().iter().any(|endpoint| endpoint.under_way > 0)
+            && started.elapsed() < RECOVERY_MAX
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Queries that were answered well and in vain, as the fleet counts them.

@@ -30,6 +30,8 @@ pub(super) struct Reach {
     ports: Option<Ports>,
 }
 
+type Header<'a> = (&'static str, &'a str);
+
 pub(super) struct Asker {
     client: Client,
     speech: Speech,
@@ -78,8 +80,14 @@ impl Asker {
         }
     }
 
-    /// Sends the prepared clip and reads its vector.
-    pub(super) fn ask(&mut self, reach: &Reach, clip: &Clip, by: Instant) -> Result<Vec<f32>, Fault> {
+    /// Sends the prepared clip, and the trace that it belongs to, and reads its vector.
+    pub(super) fn ask(
+        &mut self,
+        reach: &Reach,
+        (clip, traceparent): (&Clip, Option<&str>),
+        by: Instant,
+    ) -> Result<Vec<f32>, Fault> {
+        let trace = traceparent.map(|parent| ("traceparent", parent));
         let vector = match &reach.ports {
             Some(ports) => {
                 let left = by.saturating_duration_since(Instant::now());
@@ -88,11 +96,11 @@ impl Asker {
                 let head = ports.write(encoded, left_us, &mut self.body).to_string();
                 let headers =
                     [("Content-Type", "application/octet-stream"), ("Inference-Header-Content-Length", head.as_str())];
-                self.average(ports.read(&self.exchange(reach, &headers, by)?)?)?
+                self.average(ports.read(&self.exchange(reach, (&headers, trace), by)?)?)?
             }
             None => {
                 let kind = embedding::write(clip, &mut self.body);
-                embedding::read(&self.exchange(reach, &[("Content-Type", kind.as_str())], by)?.body)?
+                embedding::read(&self.exchange(reach, (&[("Content-Type", kind.as_str())], trace), by)?.body)?
             }
         };
         Embedding::of_size(&vector, self.dimension)?;
@@ -112,7 +120,20 @@ impl Asker {
         Ok(mean(&vectors, self.dimension))
     }
 
-    fn exchange(&self, reach: &Reach, headers: &[(&'static str, &str)], by: Instant) -> Result<Answer, Fault> {
+    fn exchange(
+        &self,
+        reach: &Reach,
+        (headers, trace): (&[Header<'_>], Option<Header<'_>>),
+        by: Instant,
+    ) -> Result<Answer, Fault> {
+        let with_trace: Vec<Header<'_>>;
+        let headers = match trace {
+            None => headers,
+            Some(trace) => {
+                with_trace = headers.iter().copied().chain([trace]).collect();
+                &with_trace
+            }
+        };
         let request = Request { path: &reach.path, headers, body: Some(&self.body) };
         self.client.exchange(&reach.place, &request, by)
     }

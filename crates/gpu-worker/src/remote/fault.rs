@@ -16,6 +16,9 @@ pub enum Fault {
     /// The caller's deadline came before the endpoint had the time that it may take. Nobody is to blame.
     #[error("the deadline came before the extraction server answered")]
     OutOfTime,
+    /// The caller left, or the service ends, and the exchange was broken off from this side. Nobody is to blame.
+    #[error("the caller left before the extraction server answered")]
+    GivenUp,
     /// No connection came about, or its name is not known.
     #[error("the extraction server cannot be reached")]
     Unreachable,
@@ -55,6 +58,7 @@ impl Fault {
             Self::NoEndpoint => "no_endpoint",
             Self::Late => "late",
             Self::OutOfTime => "out_of_time",
+            Self::GivenUp => "given_up",
             Self::Unreachable => "unreachable",
             Self::Broken => "broken",
             Self::Stalled => "stalled",
@@ -75,7 +79,7 @@ impl Fault {
     /// Whether it speaks against the endpoint.
     pub(super) fn is_the_endpoints(self) -> bool {
         match self {
-            Self::NoEndpoint | Self::Late | Self::OutOfTime | Self::Refused(_) => false,
+            Self::NoEndpoint | Self::Late | Self::OutOfTime | Self::GivenUp | Self::Refused(_) => false,
             Self::Unreachable
             | Self::Broken
             | Self::Stalled
@@ -93,6 +97,7 @@ impl From<Fault> for Failure {
         match fault {
             Fault::NoEndpoint => Self::Unavailable,
             Fault::Late | Fault::OutOfTime | Fault::Stalled => Self::DeadlinePassed,
+            Fault::GivenUp => Self::Cancelled,
             Fault::BadVector(bad) => Self::BadVector(bad),
             Fault::Refused(_) => Self::Encoding(fault.to_string()),
             Fault::Unreachable

@@ -347,9 +347,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_clip_or_a_caller_without_time_speaks_against_nobody() {
+    fn a_refused_clip_or_a_caller_without_time_or_who_left_speaks_against_nobody() {
         let mut standing = standing(2, 0, 0);
-        for fault in [Fault::Refused(422), Fault::OutOfTime, Fault::Late, Fault::NoEndpoint] {
+        for fault in [Fault::Refused(422), Fault::OutOfTime, Fault::GivenUp, Fault::Late, Fault::NoEndpoint] {
             standing.fail(fault, Duration::ZERO);
         }
         assert_eq!(standing.circuit.stand(), Stand::Closed { failures: 2 });

@@ -59,6 +59,8 @@ pub struct Seen {
     pub host: String,
     /// What was left of its deadline, in milliseconds.
     pub deadline_ms: Option<u64>,
+    /// Its `traceparent` header.
+    pub traceparent: Option<String>,
     /// Bytes of its body.
     pub body_bytes: usize,
     /// Inputs in its batch; one where it has no batch.

@@ -6,12 +6,14 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ureq::http::Response;
 use ureq::{Agent, Body, Timeout};
 
 use super::fault::Fault;
+use super::line::Line;
 
 /// Milliseconds that are left of the caller's deadline. A server that begins later need not begin at all.
 pub const DEADLINE_HEADER: &str = "Rollcall-Deadline-Ms";
@@ -55,7 +57,7 @@ pub(super) struct Answer {
 /// A client with connections of its own, one for each endpoint.
 #[derive(Clone)]
 pub(super) struct Client {
-    agent: Agent,
+    line: Arc<Line>,
     connect: Duration,
 }
 
@@ -69,12 +71,12 @@ impl Client {
             .max_idle_connections_per_host(1)
             .proxy(None)
             .user_agent("rollcall");
-        Self { agent: config.build().into(), connect }
+        Self { line: Arc::new(Line::new(config.build())), connect }
     }
 
-    /// Ends whatever is under way, from any thread. The client is not used again.
-    pub(super) fn shutdown(&self) {
-        self.agent.clone().shutdown();
+    /// Its connections.
+    pub(super) fn line(&self) -> &Arc<Line> {
+        &self.line
     }
 
     /// Sends one request and reads its answer. Nothing is sent when the deadline has passed.
@@ -84,7 +86,8 @@ impl Client {
         if left.as_millis() == 0 {
             return Err(Fault::Late);
         }
-        let sent = self.send(place, request, left);
+        let agent = self.line.agent().ok_or(Fault::GivenUp)?;
+        let sent = self.send(&agent, place, request, left);
         let (head, mut body) = sent.map_err(|error| self.fault_of(&error, left))?.into_parts();
         if !head.status.is_success() {
             return Err(refusal(head.status.as_u16()));
@@ -106,7 +109,13 @@ impl Client {
         if connecting && left >= self.connect { Fault::Unreachable } else { fault_of(error) }
     }
 
-    fn send(&self, place: &Place, request: &Request<'_>, left: Duration) -> Result<Response<Body>, ureq::Error> {
+    fn send(
+        &self,
+        agent: &Agent,
+        place: &Place,
+        request: &Request<'_>,
+        left: Duration,
+    ) -> Result<Response<Body>, ureq::Error> {
         // The address is a number, so no look-up can hang here; its name goes into the header.
         let url = format!("http://{}{}", place.socket, request.path);
         let deadline = left.as_millis().to_string();
@@ -115,11 +124,11 @@ impl Client {
         let connect = Some(self.connect.min(left));
         match request.body {
             Some(body) => {
-                let post = self.agent.post(url).config().timeout_global(Some(left)).timeout_connect(connect).build();
+                let post = agent.post(url).config().timeout_global(Some(left)).timeout_connect(connect).build();
                 headers.fold(post, |post, (name, value)| post.header(*name, *value)).send(body)
             }
             None => {
-                let get = self.agent.get(url).config().timeout_global(Some(left)).timeout_connect(connect).build();
+                let get = agent.get(url).config().timeout_global(Some(left)).timeout_connect(connect).build();
                 headers.fold(get, |get, (name, value)| get.header(*name, *value)).call()
             }
         }

@@ -88,7 +88,7 @@ impl Keeper<'_> {
         let clip = probe_clip();
         self.asker.prepare(&clip).map_err(|_| Fault::NotAnAnswer("the probe's clip cannot be encoded"))?;
         // Every server can use this clip.
-        let vector = self.asker.ask(reach, &clip, by).map_err(Fault::not_the_clips)?;
+        let vector = self.asker.ask(reach, (&clip, None), by).map_err(Fault::not_the_clips)?;
         Ok(Embedding::new(&vector)?)
     }
 

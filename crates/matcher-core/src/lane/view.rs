@@ -1,11 +1,11 @@
 //! A lane's voices as events, snapshots and explanations tell them. Changes nothing.
 
-use super::Lane;
+use super::{Authority, Lane};
 use crate::event::{Status, VoiceState};
 use crate::exit::ExitReason;
-use crate::ids::PersonId;
+use crate::ids::{PersonId, Scope, SegmentId, Speaker};
 use crate::policy::Candidate;
-use crate::queue::Voice;
+use crate::queue::{Precedence, Voice};
 use crate::receipt::Standing as Ruled;
 use crate::span::Spans;
 use crate::time::Monotonic;
@@ -31,6 +31,31 @@ pub struct Explanation {
     pub in_work: bool,
     /// Since when the voice waits.
     pub queued_since: Option<Monotonic>,
+    /// Queries of this voice that brought no voiceprint.
+    pub failed: u32,
+    /// People whom it is compared with.
+    pub people: usize,
+    /// What people decided about it.
+    pub ruled: Ruled,
+    /// Whether what people decided is known. While it is not, nobody gets a name by evidence.
+    pub is_authority_read: bool,
+}
+
+/// A slot in its place in the queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    /// The voice's number.
+    pub speaker: Speaker,
+    /// Its provider stream.
+    pub scope: Scope,
+    /// Since when it waits.
+    pub since: Monotonic,
+    /// Seconds of fresh speech.
+    pub pending_seconds: f64,
+    /// The latest segment that the slot stands for.
+    pub segment: SegmentId,
+    /// Why it goes before the one behind it.
+    pub precedence: Precedence,
 }
 
 impl Lane {
@@ -73,7 +98,28 @@ impl Lane {
             attempts: self.attempts.get(&voice.speaker).copied().unwrap_or(0),
             in_work: self.locked.contains(&voice.speaker) || self.held.contains(&voice.speaker),
             queued_since: self.queue.slot(voice).map(|slot| slot.since),
+            failed: record.failed,
+            people: self.gallery.iter().count(),
+            ruled: self.ruled(voice),
+            is_authority_read: self.authority == Authority::Read,
         }
+    }
+
+    /// Who waits, in the order in which they would be examined at this moment.
+    pub(crate) fn waiting(&self, now: Monotonic) -> Vec<Waiting> {
+        let ranking = self.queue.ranking(now, self.floors.query_max, |voice| self.standing(voice));
+        let waiting = ranking.into_iter().filter_map(|ranked| {
+            let (voice, slot) = (ranked.voice, self.queue.slot(ranked.voice)?);
+            Some(Waiting {
+                speaker: voice.speaker,
+                scope: self.scope(voice).clone(),
+                since: slot.since,
+                pending_seconds: self.rate.seconds(self.queue.fresh(voice).map_or(0, Spans::samples)),
+                segment: slot.segment.clone(),
+                precedence: ranked.precedence,
+            })
+        });
+        waiting.collect()
     }
 
     /// An explanation names the nearest ten people: enough to see a confusion, and bounded for galleries of thousands.

@@ -30,6 +30,8 @@ pub(crate) struct LaneWatch {
     used: BTreeMap<Voice, Spans>,
     /// How often an aged, ready slot was passed over.
     passed: BTreeMap<Voice, usize>,
+    /// Whether each selection of this generation went by age.
+    by_age: Vec<bool>,
 }
 
 /// The token bucket, once more: nanoseconds of refill, at most sixteen times fifteen seconds of it.
@@ -119,9 +121,20 @@ impl Watch {
         self.driver.conversations[self.driver.lanes[&id].conversation].voices(id)
     }
 
+    /// Who stands first in each lane's queue, as people are shown it.
+    fn shown_first(&self, conversation: usize) -> BTreeMap<LaneId, (Speaker, Scope)> {
+        let scheduler = &self.driver.conversations[conversation];
+        let first = |id: LaneId| {
+            let slot = scheduler.waiting(id, self.driver.now).into_iter().next()?;
+            Some((id, (slot.speaker, slot.scope)))
+        };
+        scheduler.lanes().filter_map(first).collect()
+    }
+
     /// One turn, which must go to the slot that the naive order puts first.
     pub(crate) fn turn(&mut self, conversation: usize) -> bool {
         let expected = self.best(conversation);
+        let shown = self.shown_first(conversation);
         let turn = self.driver.turn_in(conversation);
         let Some(turn) = turn else {
             assert_eq!(expected, None, "a ready slot got no turn");
@@ -131,8 +144,14 @@ impl Watch {
         let found = (dispatch.lane, dispatch.speaker, dispatch.scope.clone());
         assert_eq!(expected, Some(found), "the naive order puts another slot first");
         let id = dispatch.lane;
+        assert_eq!(
+            shown.get(&id),
+            Some(&(dispatch.speaker, dispatch.scope.clone())),
+            "the queue was shown in another order"
+        );
         self.last_served.insert(conversation, id);
         self.note_passed(id, dispatch.speaker, &dispatch.scope.clone());
+        self.note_aged(id, dispatch.waited);
         match turn {
             Turn::Reserved(dispatch) => self.note_grant(id, dispatch.speaker),
             Turn::Refused(dispatch, Refusal::Denied(cap)) => self.note_denial(id, dispatch.speaker, cap),
@@ -148,6 +167,7 @@ impl Watch {
     pub(crate) fn lose_turn(&mut self, conversation: usize) {
         if let Some(dispatch) = self.driver.lose_turn_in(conversation) {
             self.last_served.insert(conversation, dispatch.lane);
+            self.note_aged(dispatch.lane, dispatch.waited);
         }
         self.check();
     }
@@ -314,6 +334,11 @@ impl LaneWatch {
     fn voice(&self, speaker: Speaker, scope: &Scope) -> Voice {
         let index = self.scopes.iter().position(|held| held == scope).expect("the watch interns the same scopes");
         Voice { speaker, scope: u16::try_from(index).expect("few scopes are offered") }
+    }
+
+    /// Of so many selections in a row one at most goes by age.
+    fn may_go_by_age(&self, every: usize) -> bool {
+        self.by_age.iter().rev().take(every - 1).all(|by_age| !by_age)
     }
 
     fn is_tried(&self, speaker: Speaker) -> bool {

@@ -1,6 +1,7 @@
 //! The order of examination, told naively: collect every ready slot, sort, take the first.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use matcher_core::queue::Voice;
 use matcher_core::{LaneId, Monotonic, Scope, Speaker};
@@ -35,7 +36,7 @@ impl Watch {
     fn ready(&self, id: LaneId) -> Vec<Ready> {
         let held = &self.driver.lanes[&id];
         let scheduler = &self.driver.conversations[held.conversation];
-        let (limits, now) = (&self.driver.limits, self.driver.now);
+        let (limits, now, every) = (&self.driver.limits, self.driver.now, self.every());
         let works = self.driver.open.iter().filter(|open| (open.lane, open.generation) == (id, held.generation));
         let gallery = scheduler.gallery(id).expect("the lane is here");
         if works.count() >= limits.queries_max.get() || gallery.is_empty() {
@@ -48,7 +49,7 @@ impl Watch {
         let ready = waiting.filter(|(voice, ..)| is_free(voice.speaker)).map(|(voice, slot, fresh)| Ready {
             voice,
             since: slot.since,
-            is_aged: now.since(slot.since) >= AGED,
+            is_aged: now.since(slot.since) >= AGED && self.lanes[&id].may_go_by_age(every),
             is_tried: self.lanes[&id].is_tried(voice.speaker),
             is_near: self.is_near_owner(id, voice),
             pooled: fresh.min(query_max),
@@ -69,7 +70,20 @@ impl Watch {
         nearest.is_some_and(|(person, distance)| person.as_str() == "user" && distance < policy().near_owner_bound)
     }
 
-    /// Counts the aged, ready slots that a turn passed over: only older ones may go before them.
+    /// Remembers whether a selection went by age.
+    pub(super) fn note_aged(&mut self, id: LaneId, waited: Duration) {
+        let every = self.every();
+        let lane = self.lanes.get_mut(&id).expect("the lane is watched");
+        lane.by_age.push(waited >= AGED && lane.may_go_by_age(every));
+        assert!(lane.by_age.rchunks(every).all(|row| row.iter().filter(|by_age| **by_age).count() <= 1));
+    }
+
+    fn every(&self) -> usize {
+        usize::try_from(self.driver.limits.override_every.get()).expect("a small number")
+    }
+
+    /// Counts the aged, ready slots that a turn passed over: only older ones may go before them by age, and with each as many
+    /// others as have turns in between.
     pub(super) fn note_passed(&mut self, id: LaneId, speaker: Speaker, scope: &Scope) {
         let (now, limits) = (self.driver.now, &self.driver.limits);
         let scheduler = &self.driver.conversations[self.driver.lanes[&id].conversation];
@@ -84,7 +98,7 @@ impl Watch {
             .map(|(voice, ..)| voice)
             .collect();
         let served = lane.voice(speaker, scope);
-        let slots_max = limits.slots_max.get();
+        let slots_max = limits.slots_max.get() * self.every();
         let lane = self.lanes.get_mut(&id).expect("the lane is watched");
         lane.passed.remove(&served);
         for voice in aged {

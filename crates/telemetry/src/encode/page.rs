@@ -4,16 +4,17 @@
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
 use super::{Format, WITH_CREATED};
+use crate::exemplars::{Exemplar, Exemplars};
 
 /// Writes all families. `created` is when the series were created, in seconds of Unix time.
-pub(crate) fn page(format: Format, families: &[MetricFamily], created: f64) -> String {
+pub(crate) fn page(format: Format, families: &[MetricFamily], created: f64, exemplars: &Exemplars) -> String {
     // A page is about 15 KiB; one allocation usually does.
     let mut page = Page { format, out: String::with_capacity(32 * 1024) };
     for family in families {
         match family.get_field_type() {
             MetricType::COUNTER => page.counter(family, created),
             MetricType::GAUGE => page.gauge(family),
-            MetricType::HISTOGRAM => page.histogram(family),
+            MetricType::HISTOGRAM => page.histogram(family, exemplars),
             // No instrument of ours becomes one of these.
             MetricType::SUMMARY | MetricType::UNTYPED => {}
         }
@@ -72,19 +73,37 @@ impl Page {
         }
     }
 
-    fn histogram(&mut self, family: &MetricFamily) {
+    /// Buckets point to traces, where there are any and the format can say so.
+    fn histogram(&mut self, family: &MetricFamily, exemplars: &Exemplars) {
         let name = family.name();
         self.header(name, family.help(), "histogram");
         for metric in family.get_metric() {
             let histogram = metric.get_histogram();
+            let mut pointers = self.pointers(name, metric, exemplars).into_iter();
             let count = float(histogram.get_sample_count());
             for bucket in histogram.get_bucket().iter().filter(|bucket| bucket.upper_bound().is_finite()) {
                 let bound = self.bound(bucket.upper_bound());
-                self.sample([name, "_bucket"], metric, Some(&bound), float(bucket.cumulative_count()));
+                self.bucket(name, metric, (&bound, float(bucket.cumulative_count())), pointers.next().flatten());
             }
-            self.sample([name, "_bucket"], metric, Some("+Inf"), count);
+            self.bucket(name, metric, ("+Inf", count), pointers.next().flatten());
             self.sample([name, "_sum"], metric, None, histogram.get_sample_sum());
             self.sample([name, "_count"], metric, None, count);
+        }
+    }
+
+    fn pointers(&self, name: &str, metric: &Metric, exemplars: &Exemplars) -> Vec<Option<Exemplar>> {
+        let pair = |label: &LabelPair| (label.name().to_owned(), label.value().to_owned());
+        match self.format {
+            Format::Text => Vec::new(),
+            Format::OpenMetrics => exemplars.of(name, &metric.get_label().iter().map(pair).collect::<Vec<_>>()),
+        }
+    }
+
+    fn bucket(&mut self, name: &str, metric: &Metric, (bound, count): (&str, f64), pointer: Option<Exemplar>) {
+        self.sample([name, "_bucket"], metric, Some(bound), count);
+        if let Some(pointer) = pointer {
+            self.out.pop();
+            self.put(&[&pointer.text(), "\n"]);
         }
     }
 
@@ -204,7 +223,7 @@ mod tests {
             # TYPE omi_speaker_id_budget_exits_created gauge\n\
             omi_speaker_id_budget_exits_created{cap=\"both\"} 1700000000.25\n\
             omi_speaker_id_budget_exits_created{cap=\"voice\"} 1700000000.25\n";
-        assert_eq!(page(Format::Text, &[accounting_counter()], 1_700_000_000.25), expected);
+        assert_eq!(page(Format::Text, &[accounting_counter()], 1_700_000_000.25, &Exemplars::default()), expected);
     }
 
     #[test]
@@ -216,7 +235,7 @@ mod tests {
             omi_speaker_id_budget_exits_total{cap=\"voice\"} 3\n\
             omi_speaker_id_budget_exits_created{cap=\"voice\"} 1700000000.25\n\
             # EOF\n";
-        assert_eq!(page(Format::OpenMetrics, &[accounting_counter()], 1_700_000_000.25), expected);
+        assert_eq!(page(Format::OpenMetrics, &[accounting_counter()], 1_700_000_000.25, &Exemplars::default()), expected);
     }
 
     #[test]
@@ -234,9 +253,9 @@ mod tests {
         let samples = "x_seconds_bucket{le=\"+Inf\"} 3\nx_seconds_sum 4.5\nx_seconds_count 3\n";
         let header = "# HELP x_seconds Time.\n# TYPE x_seconds histogram\n";
         let text = format!("{header}x_seconds_bucket{{le=\"1\"}} 2\n{samples}");
-        assert_eq!(page(Format::Text, &families, 0.0), text);
+        assert_eq!(page(Format::Text, &families, 0.0, &Exemplars::default()), text);
         let open_metrics = format!("{header}x_seconds_bucket{{le=\"1.0\"}} 2\n{samples}# EOF\n");
-        assert_eq!(page(Format::OpenMetrics, &families, 0.0), open_metrics);
+        assert_eq!(page(Format::OpenMetrics, &families, 0.0, &Exemplars::default()), open_metrics);
     }
 
     #[test]
@@ -247,8 +266,8 @@ mod tests {
         metric.set_gauge(gauge);
         let families = [family("x", "say \"hi\"\\\n", MetricType::GAUGE, metric)];
         let sample = "# TYPE x gauge\nx{version=\"a\\\"b\\\\c\\nd\"} +Inf\n";
-        assert_eq!(page(Format::Text, &families, 0.0), format!("# HELP x say \"hi\"\\\\\\n\n{sample}"));
+        assert_eq!(page(Format::Text, &families, 0.0, &Exemplars::default()), format!("# HELP x say \"hi\"\\\\\\n\n{sample}"));
         let open_metrics = format!("# HELP x say \\\"hi\\\"\\\\\\n\n{sample}# EOF\n");
-        assert_eq!(page(Format::OpenMetrics, &families, 0.0), open_metrics);
+        assert_eq!(page(Format::OpenMetrics, &families, 0.0, &Exemplars::default()), open_metrics);
     }
 }

@@ -1,4 +1,4 @@
-//! The exporter's HTTP client: one blocking request at a time, without TLS, on the exporting thread.
+//! The exporters' HTTP client: one blocking request at a time, without TLS, on the exporting thread.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -7,8 +7,21 @@ use std::time::Duration;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use ureq::Agent;
 
+use super::Target;
+
 /// A collector answers with a few bytes; what is longer is not an answer to an export.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Why a request was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSent {
+    /// It may be taken later.
+    #[error("{0}")]
+    Later(String),
+    /// It never will be.
+    #[error("{0}")]
+    Refused(String),
+}
 
 /// A client whose requests take at most its patience.
 #[derive(Debug)]
@@ -18,6 +31,23 @@ impl Client {
     pub(super) fn new(patience: Duration) -> Self {
         let config = Agent::config_builder().timeout_global(Some(patience)).http_status_as_error(false);
         Self(config.build().into())
+    }
+
+    /// Posts one protobuf message and reads its answer.
+    pub(super) fn post(&self, target: &Target, body: Vec<u8>) -> Result<Vec<u8>, NotSent> {
+        let later = |error: ureq::Error| NotSent::Later(error.to_string());
+        let post = self.0.post(&target.url).header("Content-Type", "application/x-protobuf");
+        let post = target.headers.iter().fold(post, |post, (name, value)| post.header(name, value));
+        let mut answer = post.send(&body[..]).map_err(later)?;
+        let status = answer.status();
+        // What the specification calls retryable; with every other status the same request would fail again.
+        if [429, 502, 503, 504].contains(&status.as_u16()) {
+            return Err(NotSent::Later(format!("it answers {status}")));
+        }
+        if !status.is_success() {
+            return Err(NotSent::Refused(format!("it answers {status}")));
+        }
+        answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(later)
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {

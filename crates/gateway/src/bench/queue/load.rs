@@ -32,6 +32,8 @@ pub(super) struct Load {
     scheduler: Scheduler,
     timeline: Timeline,
     scope: Scope,
+    /// Segments so far: every one has an id of its own, as in the service.
+    segments: u64,
     voices: u32,
     now: Monotonic,
     stranger: Embedding,
@@ -49,7 +51,7 @@ impl Load {
         let join = Join::new(GENERATION, rate, gallery());
         scheduler.handle_joined(LANE, join).expect("an empty conversation has room");
         let (scope, stranger) = (Scope::new("stream:0"), direction(PEOPLE));
-        Self { scheduler, timeline, scope, voices, now: Monotonic::ZERO, stranger, events: Vec::new() }
+        Self { scheduler, timeline, scope, segments: 0, voices, now: Monotonic::ZERO, stranger, events: Vec::new() }
     }
 
     /// Slots taken.
@@ -127,15 +129,15 @@ impl Load {
         self.now = self.now.after(Duration::from_nanos(samples * 1_000_000_000 / HERTZ));
     }
 
-    fn offer(&self, speaker: u32, window: Span) -> Offer {
-        // As in the service, every segment brings an id of its own.
-        let segment = SegmentId::new("01J8ZQ4V6T9Y2M5N7P3R1S0K8B");
+    fn offer(&mut self, speaker: u32, window: Span) -> Offer {
+        self.segments += 1;
+        let segment = SegmentId::new(&format!("01J8ZQ4V6T9Y2M5N{:010}", self.segments));
         let scope = self.scope.clone();
         Offer { speaker: Speaker(speaker), scope, window, speech: window.samples(), segment }
     }
 
     fn handle(&mut self, offers: Vec<Offer>) {
-        let batch = Batch { generation: GENERATION, scope: Scope::new(""), ring: self.timeline.range(), offers };
+        let batch = Batch { generation: GENERATION, scope: self.scope.clone(), ring: self.timeline.range(), offers };
         self.scheduler.handle_batch(LANE, batch, self.now, &mut self.events);
         self.events.clear();
     }

@@ -45,6 +45,25 @@ fn what_failed_waits_again_under_what_came_meanwhile() {
 }
 
 #[test]
+fn what_is_being_written_is_not_on_disk_yet_and_what_was_lost_is_counted_for_good() {
+    let mut backlog = Backlog::default();
+    backlog.push("talk", segments("talk", 2));
+    assert_eq!(backlog.unwritten(), 3, "two segments and a voice");
+    let failed = backlog.take();
+    backlog.push("talk", segments("other", 1));
+    assert_eq!(backlog.unwritten(), 5);
+    backlog.land(failed);
+    assert_eq!(backlog.unwritten(), 4, "one voice, told twice");
+    backlog.take();
+    backlog.land(BTreeMap::new());
+    assert_eq!((backlog.unwritten(), backlog.lost()), (0, 0));
+    backlog.push("talk", segments("talk", ROWS_MAX));
+    backlog.push("late", segments("late", 1));
+    assert_eq!((backlog.take_forgotten(), backlog.take_forgotten()), (backlog.lost(), 0));
+    assert!(backlog.lost() > 0);
+}
+
+#[test]
 fn a_push_is_settled_when_it_is_written_and_later_ones_do_not_matter() {
     let mut backlog = Backlog::default();
     backlog.push("talk", segments("talk", 1));

@@ -50,7 +50,7 @@ fn talk() -> Page {
 }
 
 /// People, and a conversation that ended.
-async fn stage() -> Fixture {
+pub(super) async fn stage() -> Fixture {
     let fixture = fixture();
     let app = app!(fixture);
     assert_eq!(ask!(app, POST "/v1/people", json json!({"id": "anna", "name": "Anna A.", "owner": true})).status, 201);
@@ -61,7 +61,7 @@ async fn stage() -> Fixture {
 }
 
 /// Starts a conversation without a lane.
-fn begin(fixture: &Fixture, conversation: &str) {
+pub(super) fn begin(fixture: &Fixture, conversation: &str) {
     let key = ConversationKey { account: "local".into(), conversation: conversation.into() };
     let service = fixture.service.clone().into_inner();
     service.registry.conversation(&service, &key).expect("there is room for a conversation");

@@ -4,13 +4,14 @@
 //! people decided in the conversation before, and in others on whose word its names rest) is read while the other lanes
 //! go on; the lane's socket waits for the answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use actix::prelude::*;
 use matcher_core::{Carry, Donor, Generation, HandOver, JoinRefused, LaneId, Memory, Scope, Speaker};
 
 use super::authority::{HEARING_MAX, HEARINGS};
+use super::traced::Arrivals;
 use super::{Conversation, LaneLink};
 use crate::live::continuity::Opened;
 use crate::live::conversation::Exits;
@@ -109,10 +110,13 @@ impl Handler<Join> for Conversation {
             exits,
             holder: opened.holder,
             received: BTreeMap::new(),
+            unexamined: BTreeMap::new(),
+            arrivals: Arrivals::default(),
             evicted: 0,
             hertz,
             offset,
             reached: offset,
+            shown: VecDeque::new(),
         };
         self.lanes.insert(lane, link);
         self.settle_down(ctx);

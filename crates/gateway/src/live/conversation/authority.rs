@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use matcher_core::{Donor, Embedding, Event, LaneId, RequestId, Scheduler};
 
-use super::Conversation;
+use super::{Conversation, Judging, Returned};
 use crate::live::corrections::{NotCorrected, Word};
 
 /// The longest wait for what people decided: far below the deadline of a query, whose evidence is kept when it passes.
@@ -31,7 +31,9 @@ impl Conversation {
                 return this.judge(request, embedding, hearings, ctx);
             }
             let word = word.and_then(|word| this.current(word));
-            this.judging = this.returned.remove(&request).and_then(|returned| returned.received);
+            if let Some(Returned { received, traced, .. }) = this.returned.remove(&request) {
+                this.judging = Judging { received, traced };
+            }
             this.step(ctx, |core, now, out| match word {
                 Ok(word) => {
                     word.apply(lane, core, out);
@@ -42,7 +44,7 @@ impl Conversation {
                     core.handle_unauthorised(request, embedding, now, out);
                 }
             });
-            this.judging = None;
+            std::mem::take(&mut this.judging).traced.judged();
         }));
     }
 

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use matcher_core::receipt::VoiceName;
-use matcher_core::{LaneId, Scope, SegmentId, Speaker};
+use matcher_core::{LaneId, SegmentId, Speaker};
+
+use super::messages::Streams;
 
 /// Segments of a lane that are remembered: half an hour of lively talk, in about 80 KiB. A correction that names an older
 /// one is refused; one of the whole voice still reaches it.
@@ -53,11 +55,9 @@ impl Inventory {
         quietest.and_then(|lane| self.lanes.remove(&lane));
     }
 
-    /// The voice with this number that was heard last, of one lane or of any, in a provider stream of this name (and of this
-    /// recording, if the stream says one) or in any.
-    pub(super) fn newest(&self, lane: Option<LaneId>, speaker: Speaker, stream: Option<&Scope>) -> Option<&VoiceName> {
-        let is_asked =
-            |voice: &VoiceName| voice.speaker == speaker && stream.is_none_or(|stream| is_stream(stream, &voice.scope));
+    /// The voice with this number that was heard last, of one lane or of any, in the streams that are meant.
+    pub(super) fn newest(&self, lane: Option<LaneId>, speaker: Speaker, streams: &Streams) -> Option<&VoiceName> {
+        let is_asked = |voice: &VoiceName| voice.speaker == speaker && streams.hold(&voice.scope);
         let lanes = self.lanes.iter().filter(|(id, _)| lane.is_none_or(|lane| lane == **id));
         let newest = lanes.filter_map(|(_, segments)| segments.iter().rev().find(|noted| is_asked(&noted.voice)));
         newest.max_by_key(|noted| noted.at).map(|noted| &noted.voice)
@@ -70,8 +70,4 @@ impl Inventory {
         let noted = self.lanes.values().filter_map(|segments| segments.iter().rev().find(of_recording));
         noted.max_by_key(|noted| noted.at).is_some_and(|noted| noted.voice == *voice)
     }
-}
-
-fn is_stream(asked: &Scope, scope: &Scope) -> bool {
-    asked.as_str() == scope.as_str() && (asked.recording().is_empty() || asked.recording() == scope.recording())
 }

@@ -6,10 +6,10 @@ use actix::prelude::*;
 use gpu_worker::Clip;
 use gpu_worker::turnstile::Turn;
 use matcher_core::receipt::{Correction, Ruling, Subject, VoiceName};
-use matcher_core::{Batch, Explanation, LaneId, Refusal, RequestId, Scope, Selection, Speaker};
+use matcher_core::{Batch, Explanation, LaneId, Monotonic, Refusal, RequestId, Scope, Selection, Speaker};
 
-use super::Conversation;
-use super::snapshot::ConversationSnapshot;
+use super::{Conversation, LaneLink};
+use super::snapshot::{ConversationSnapshot, VoiceExplained};
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::ledger::Lease;
 
@@ -28,6 +28,8 @@ pub(in crate::live) enum Exits {
 pub(in crate::live) struct Offers {
     pub(in crate::live) lane: LaneId,
     pub(in crate::live) batch: Batch,
+    /// When the message came to the socket.
+    pub(in crate::live) received: Monotonic,
 }
 
 /// The pool grants a turn.
@@ -90,8 +92,25 @@ pub(crate) struct Correct {
 pub(crate) enum Whose {
     /// This lane's, in the stream where it was heard last; in this one when it was not heard yet.
     Lane(LaneId, Scope),
-    /// Any lane's, in a stream of this name or, without one, where it was heard last.
-    Any(Option<Scope>),
+    /// Any lane's, where it was heard last in one of these streams.
+    Any(Streams),
+}
+
+/// Provider streams that are meant: all, or those with one name, or those of one recording, or one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Streams {
+    /// The stream's name, if one is said.
+    pub(crate) scope: Option<String>,
+    /// The recording, if one is said.
+    pub(crate) recording: Option<String>,
+}
+
+impl Streams {
+    /// Whether a stream is one of them.
+    pub(crate) fn hold(&self, scope: &Scope) -> bool {
+        let is_said = |said: &Option<String>, has: &str| said.as_deref().is_none_or(|said| said == has);
+        is_said(&self.scope, scope.as_str()) && is_said(&self.recording, scope.recording())
+    }
 }
 
 /// Somebody decided something in the store: it is read. Answered when it holds, or cannot be read.
@@ -123,18 +142,31 @@ pub(in crate::live) struct Voices {
 #[rtype(result = "ConversationSnapshot")]
 pub struct Snapshot;
 
+/// Everything that can be told of the voices with one number, of all lanes and provider streams.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "Vec<VoiceExplained>")]
+pub struct Tell {
+    /// The number.
+    pub speaker: Speaker,
+}
+
 impl Handler<Offers> for Conversation {
     type Result = ();
 
-    fn handle(&mut self, Offers { lane, batch }: Offers, ctx: &mut Self::Context) {
+    fn handle(&mut self, Offers { lane, batch, received }: Offers, ctx: &mut Self::Context) {
         let voices_max = self.service.settings.limits.voices_max.get();
         let now = self.now();
         let mut news = std::collections::BTreeSet::new();
         if let Some(link) = self.lanes.get_mut(&lane) {
+            if self.service.telemetry.tracer().is_on() {
+                link.arrivals.note(received, now);
+            }
             self.service.history.push(&self.key.conversation, link.page_of(&batch.offers));
             for offer in &batch.offers {
                 if link.received.len() < voices_max || link.received.contains_key(&offer.speaker) {
-                    if link.received.insert(offer.speaker, now).is_none() {
+                    if link.received.insert(offer.speaker, received).is_none() {
+                        link.unexamined.insert(offer.speaker, received);
+                        self.service.telemetry.metrics().voice_heard();
                         news.insert(offer.speaker);
                     }
                     let voice = VoiceName { speaker: offer.speaker, scope: offer.scope.clone() };
@@ -142,7 +174,7 @@ impl Handler<Offers> for Conversation {
                 }
             }
         }
-        self.step(ctx, |core, now, out| core.handle_batch(lane, batch, now, out));
+        self.step_at(now, ctx, |core, now, out| core.handle_batch(lane, batch, now, out));
         self.record_speakers(lane, news);
     }
 }
@@ -164,7 +196,9 @@ impl Handler<Answered> for Conversation {
             Ok(answer) => self.extract(request, answer, ctx),
             Err(NoAnswer::NotYet) => self.undelivered(request, ctx),
             Err(NoAnswer::Refused(refusal)) => {
-                self.asked.remove(&request);
+                if let Some(asked) = self.asked.remove(&request) {
+                    asked.traced.refused(refusal);
+                }
                 self.step(ctx, |core, _, out| core.handle_refused(request, refusal, out));
             }
         }
@@ -191,14 +225,14 @@ impl Handler<Finish> for Conversation {
 impl Conversation {
     /// The voice that a correction means; its segments must all be of it.
     fn voice_of(&self, speaker: Speaker, whose: Whose, subject: &Subject) -> Result<VoiceName, NotCorrected> {
-        let (lane, stream, unheard) = match whose {
-            Whose::Lane(lane, scope) => (Some(lane), None, Some(scope)),
-            Whose::Any(stream) => {
-                let unheard = stream.as_ref().and_then(|stream| self.only_stream(stream));
-                (None, stream, unheard)
+        let (lane, streams, unheard) = match whose {
+            Whose::Lane(lane, scope) => (Some(lane), Streams::default(), Some(scope)),
+            Whose::Any(streams) => {
+                let unheard = self.only_stream(&streams);
+                (None, streams, unheard)
             }
         };
-        let heard = self.segments.newest(lane, speaker, stream.as_ref()).cloned();
+        let heard = self.segments.newest(lane, speaker, &streams).cloned();
         let voice = heard.or(unheard.map(|scope| VoiceName { speaker, scope }));
         let voice = voice.ok_or(NotCorrected::Unheard(speaker.0))?;
         if let Subject::Segments(ids, _) = subject
@@ -209,11 +243,13 @@ impl Conversation {
         Ok(voice)
     }
 
-    /// A stream of this name, when there is only one recording that it can be of.
-    fn only_stream(&self, stream: &Scope) -> Option<Scope> {
-        let mut lanes = self.lanes.values();
+    /// A stream with a name, when there is only one recording here that it can be of.
+    fn only_stream(&self, streams: &Streams) -> Option<Scope> {
+        let name = streams.scope.as_deref()?;
+        let is_meant = |link: &&LaneLink| streams.hold(&Scope::of(&link.recording, name));
+        let mut lanes = self.lanes.values().filter(is_meant);
         let link = lanes.next()?;
-        lanes.next().is_none().then(|| Scope::of(&link.recording, stream.as_str()))
+        lanes.next().is_none().then(|| Scope::of(&link.recording, name))
     }
 }
 
@@ -271,5 +307,13 @@ impl Handler<Snapshot> for Conversation {
 
     fn handle(&mut self, _: Snapshot, _: &mut Self::Context) -> Self::Result {
         MessageResult(self.snapshot())
+    }
+}
+
+impl Handler<Tell> for Conversation {
+    type Result = MessageResult<Tell>;
+
+    fn handle(&mut self, Tell { speaker }: Tell, _: &mut Self::Context) -> Self::Result {
+        MessageResult(self.tell_of(speaker))
     }
 }

@@ -14,6 +14,7 @@ impl Conversation {
     pub(super) fn perform(&mut self, events: Vec<Event>, ctx: &mut Context<Self>) {
         for event in events {
             self.account(&event);
+            self.judging.traced.note(&event);
             match event {
                 Event::Overdue { request } => self.give_up(request, Outcome::DeadlinePassed, ctx),
                 Event::Released { lane, speaker } => self.release(lane, speaker),
@@ -38,8 +39,9 @@ impl Conversation {
             Event::Exited { reason, .. } => accounts.exited(labels::exit(*reason)),
             Event::Decided { target, ending, .. } => {
                 accounts.decided(labels::target(*target), labels::decision(*ending));
-                if let (Some(received), true) = (self.judging, *ending != Ending::Pending) {
-                    self.service.telemetry.metrics().verdict(self.now().since(received));
+                if let (Some(received), true) = (self.judging.received, *ending != Ending::Pending) {
+                    let (after, trace) = (self.now().since(received), self.judging.traced.context());
+                    self.service.telemetry.metrics().verdict(after, trace);
                 }
             }
             Event::RolledOver { lane, carried, target, reason, .. } => {
@@ -129,6 +131,7 @@ impl Conversation {
             }
         }
         self.queued.set(slots);
+        self.capacity.set((self.lanes.len() * self.service.settings.limits.slots_max.get()) as u64);
         self.oldest.set(oldest.and_then(|since| std::time::Instant::now().checked_sub(now.since(since))));
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use matcher_core::{Event, Explanation, LaneId, Offer, Origin, Scope, Span, Speaker};
 
+use super::snapshot::SegmentSnapshot;
 use super::{Conversation, LaneLink};
 use crate::store::{Page, SegmentRecord, VoiceRecord};
 
@@ -60,6 +61,13 @@ impl LaneLink {
             end: seconds(window.end()),
         });
         let segments: Vec<SegmentRecord> = segments.collect();
+        self.show(segments.iter().map(|segment| SegmentSnapshot {
+            segment_id: segment.id.clone(),
+            speaker: segment.speaker,
+            scope: segment.scope.clone(),
+            start: segment.start,
+            end: segment.end,
+        }));
         self.reached = segments.iter().map(|segment| segment.end).fold(self.reached, f64::max);
         Page { recording: self.recording.clone(), segments, voices: Vec::new() }
     }

@@ -1,10 +1,14 @@
-//! A conversation as people look at it: voices, verdicts, queue, budgets. No vector and no audio.
+//! A conversation as people look at it: voices, verdicts, queue, budgets, who spoke when. No vector and no audio.
 
-use matcher_core::{Explanation, LaneId, Monotonic};
+use matcher_core::{Explanation, LaneId, Monotonic, Speaker, Waiting};
 use serde::Serialize;
 
 use super::{Conversation, LaneLink};
-use crate::live::protocol::{TotalBudget, VoiceSummary};
+use crate::explain::{self, Around, Rules, Told};
+use crate::live::protocol::{BudgetLeft, Candidate, TotalBudget, VoiceSummary};
+
+/// Segments of a lane that are shown, the newest: several minutes of lively talk, in a few kilobytes.
+pub(super) const SEGMENTS_SHOWN: usize = 128;
 
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,18 +24,45 @@ pub struct ConversationSnapshot {
 pub struct LaneSnapshot {
     /// The lane's number in this process.
     pub lane: u64,
+    /// The client's id of the recording.
+    pub recording_id: String,
     /// Its generation.
     pub generation: u64,
+    /// The end of its latest segment in the recording, seconds.
+    pub heard_seconds: f64,
+    /// The rules that its verdicts and questions follow.
+    pub limits: LaneLimits,
     /// Its voices.
     pub voices: Vec<VoiceSnapshot>,
-    /// Who waits, in order of number.
+    /// Who waits, in the order in which they would be examined now.
     pub queue: Vec<QueuedSnapshot>,
     /// Numbers with a query under way.
     pub in_work: Vec<u32>,
+    /// Its newest segments, in order of arrival.
+    pub segments: Vec<SegmentSnapshot>,
     /// Its books.
     pub budget: TotalBudget,
     /// Tokens now.
     pub socket_tokens: f64,
+}
+
+/// The rules of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LaneLimits {
+    /// Questions for each number.
+    pub voice_attempts: u32,
+    /// Tokens of a full bucket.
+    pub socket_burst: u32,
+    /// Tokens that return in an hour.
+    pub refill_per_hour: u32,
+    /// The age at which the oldest slot goes first, seconds.
+    pub age_override_seconds: f64,
+    /// Seconds of speech that a verdict needs.
+    pub evidence_seconds: f64,
+    /// A name needs a distance below this.
+    pub threshold: f64,
+    /// ... and the next person this much farther.
+    pub margin: f64,
 }
 
 /// One voice.
@@ -40,6 +71,9 @@ pub struct VoiceSnapshot {
     /// What is known of it.
     #[serde(flatten)]
     pub voice: VoiceSummary,
+    /// Where its name comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<&'static str>,
     /// Seconds of fresh speech.
     pub pending_seconds: f64,
     /// Seconds that its next query needs.
@@ -47,13 +81,31 @@ pub struct VoiceSnapshot {
     /// The latest exit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_exit: Option<&'static str>,
+    /// The latest exit in plain words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_exit_text: Option<&'static str>,
+    /// Whether a query is under way.
+    pub in_work: bool,
+    /// How long it waits in the queue, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_seconds: Option<f64>,
+    /// Why it has its name, or none, in one sentence.
+    pub summary: String,
 }
 
 /// One slot.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueuedSnapshot {
+    /// 1 is the next.
+    pub place: usize,
     /// The voice's number.
     pub speaker: u32,
+    /// Its provider stream.
+    pub scope: String,
+    /// Why it goes before the one behind it.
+    pub why: &'static str,
+    /// ... in plain words.
+    pub why_text: &'static str,
     /// How long it waits, seconds.
     pub age_seconds: f64,
     /// Fresh speech, seconds.
@@ -62,43 +114,160 @@ pub struct QueuedSnapshot {
     pub segment_id: String,
 }
 
+/// One segment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SegmentSnapshot {
+    /// The client's id.
+    pub segment_id: String,
+    /// Whose.
+    pub speaker: u32,
+    /// Its provider stream.
+    pub scope: String,
+    /// Where it begins in the recording, seconds.
+    pub start: f64,
+    /// Where it ends.
+    pub end: f64,
+}
+
+/// Everything that can be told of one voice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VoiceExplained {
+    /// The client's id of the recording.
+    pub recording_id: String,
+    /// The voice.
+    #[serde(flatten)]
+    pub voice: VoiceSnapshot,
+    /// The nearest people.
+    pub candidates: Vec<Candidate>,
+    /// Seconds of each clip of evidence.
+    pub clips: Vec<f64>,
+    /// What is left.
+    pub budget: BudgetLeft,
+    /// All of it in plain words.
+    pub explanation: Told,
+}
+
 impl Conversation {
     pub(super) fn snapshot(&self) -> ConversationSnapshot {
         let now = self.now();
-        let lanes = self.scheduler.lanes().filter_map(|lane| self.lane_snapshot(lane, now)).collect();
+        let lanes = self.lanes.keys().filter_map(|lane| self.lane_snapshot(*lane, now)).collect();
         ConversationSnapshot { conversation_id: self.key.conversation.clone(), lanes }
+    }
+
+    /// Every voice with this number, in every lane and provider stream.
+    pub(super) fn tell_of(&self, speaker: Speaker) -> Vec<VoiceExplained> {
+        let now = self.now();
+        let of_lane = |(lane, link): (&LaneId, &LaneLink)| {
+            let voices = self.scheduler.explain(*lane, speaker);
+            voices.into_iter().map(|voice| self.explained(*lane, link, voice, now)).collect::<Vec<_>>()
+        };
+        self.lanes.iter().flat_map(of_lane).collect()
     }
 
     fn lane_snapshot(&self, lane: LaneId, now: Monotonic) -> Option<LaneSnapshot> {
         let link = self.lanes.get(&lane)?;
-        let queue = self.scheduler.queue(lane)?;
-        let waiting = queue.waiting().map(|(voice, slot, samples)| QueuedSnapshot {
-            speaker: voice.speaker.0,
-            age_seconds: now.since(slot.since).as_secs_f64(),
-            pending_seconds: samples as f64 / link.hertz,
-            segment_id: slot.segment.as_str().to_owned(),
-        });
+        let voices = self.scheduler.explain_all(lane);
+        let waiting = self.scheduler.waiting(lane, now);
         Some(LaneSnapshot {
             lane: lane.0,
+            recording_id: link.recording.clone(),
             generation: self.scheduler.generation(lane)?.0,
-            voices: self.scheduler.explain_all(lane).into_iter().map(|voice| link.voice(voice)).collect(),
-            queue: waiting.collect(),
+            heard_seconds: link.reached,
+            limits: self.lane_limits(),
+            voices: voices.iter().map(|voice| self.voice(lane, link, voice, now)).collect(),
+            queue: waiting.iter().zip(1..).map(|(slot, place)| queued(slot, place, now)).collect(),
             in_work: self.scheduler.in_work(lane).into_iter().map(|speaker| speaker.0).collect(),
+            segments: link.shown.iter().cloned().collect(),
             budget: TotalBudget::from(link.lineage.ledger.books().0),
             socket_tokens: link.lineage.ledger.tokens(),
         })
     }
+
+    fn lane_limits(&self) -> LaneLimits {
+        let settings = &self.service.settings;
+        LaneLimits {
+            voice_attempts: settings.budget.attempts_max.get(),
+            socket_burst: settings.budget.burst.get(),
+            refill_per_hour: settings.budget.refill_per_hour.get(),
+            age_override_seconds: settings.limits.age_override.as_secs_f64(),
+            evidence_seconds: settings.limits.evidence_floor.as_secs_f64(),
+            threshold: settings.policy.threshold,
+            margin: settings.policy.margin,
+        }
+    }
+
+    /// Hands `tell` what stands around a voice.
+    fn around<T>(&self, lane: LaneId, link: &LaneLink, speaker: Speaker, tell: impl FnOnce(&Around<'_>) -> T) -> T {
+        let settings = &self.service.settings;
+        let left = link.lineage.ledger.left(speaker);
+        let nobody = matcher_core::Gallery::default();
+        tell(&Around {
+            rules: Rules::of(&settings.policy, &settings.limits, &settings.budget),
+            gallery: self.scheduler.gallery(lane).unwrap_or(&nobody),
+            attempts_left: left.voice_attempts,
+            tokens: left.tokens,
+            is_engine_ready: self.service.engine.health().is_ready(),
+        })
+    }
+
+    fn voice(&self, lane: LaneId, link: &LaneLink, voice: &Explanation, now: Monotonic) -> VoiceSnapshot {
+        let state = &voice.state;
+        let label = link.lineage.names().label(state.speaker).map(str::to_owned);
+        VoiceSnapshot {
+            voice: VoiceSummary { label, scope: Some(state.scope.to_string()), ..VoiceSummary::of(voice) },
+            origin: state.identity.as_ref().map(|identity| identity.origin.as_str()),
+            pending_seconds: voice.pending_seconds,
+            needed_seconds: voice.needed_seconds,
+            last_exit: voice.last_exit.map(matcher_core::ExitReason::as_str),
+            last_exit_text: voice.last_exit.map(explain::exit),
+            in_work: voice.in_work,
+            queued_seconds: voice.queued_since.map(|since| now.since(since).as_secs_f64()),
+            summary: self.around(lane, link, state.speaker, |around| explain::summary(voice, around)),
+        }
+    }
+
+    fn explained(&self, lane: LaneId, link: &LaneLink, voice: Explanation, now: Monotonic) -> VoiceExplained {
+        let speaker = voice.state.speaker;
+        let left = link.lineage.ledger.left(speaker);
+        VoiceExplained {
+            recording_id: link.recording.clone(),
+            voice: self.voice(lane, link, &voice, now),
+            candidates: Candidate::all_of(&voice, &self.service.settings.policy),
+            explanation: self.around(lane, link, speaker, |around| explain::live(&voice, around)),
+            clips: voice.clips,
+            budget: BudgetLeft { voice_attempts_left: left.voice_attempts, socket_tokens: left.tokens },
+        }
+    }
+}
+
+fn queued(slot: &Waiting, place: usize, now: Monotonic) -> QueuedSnapshot {
+    QueuedSnapshot {
+        place,
+        speaker: slot.speaker.0,
+        scope: slot.scope.to_string(),
+        why: explain::precedence_name(slot.precedence),
+        why_text: explain::precedence(slot.precedence),
+        age_seconds: now.since(slot.since).as_secs_f64(),
+        pending_seconds: slot.pending_seconds,
+        segment_id: slot.segment.as_str().to_owned(),
+    }
 }
 
 impl LaneLink {
-    fn voice(&self, explained: Explanation) -> VoiceSnapshot {
-        let state = &explained.state;
-        let label = self.lineage.names().label(state.speaker).map(str::to_owned);
-        VoiceSnapshot {
-            voice: VoiceSummary { label, scope: Some(state.scope.to_string()), ..VoiceSummary::of(&explained) },
-            pending_seconds: explained.pending_seconds,
-            needed_seconds: explained.needed_seconds,
-            last_exit: explained.last_exit.map(matcher_core::ExitReason::as_str),
+    /// Segments of a message join those that are shown; one that grew takes the place of what it was.
+    pub(super) fn show(&mut self, segments: impl Iterator<Item = SegmentSnapshot>) {
+        for segment in segments {
+            let is_same = |shown: &SegmentSnapshot| {
+                shown.segment_id == segment.segment_id && shown.speaker == segment.speaker && shown.scope == segment.scope
+            };
+            if let Some(shown) = self.shown.iter_mut().rev().find(|shown| is_same(shown)) {
+                *shown = segment;
+                continue;
+            }
+            if self.shown.len() >= SEGMENTS_SHOWN {
+                self.shown.pop_front();
+            }
+            self.shown.push_back(segment);
         }
     }
 }

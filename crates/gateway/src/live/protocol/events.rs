@@ -1,7 +1,9 @@
 //! Server events. Each becomes one JSON text frame; none has a field for a vector or for audio.
 
-use matcher_core::Explanation;
+use matcher_core::{Explanation, Policy};
 use serde::Serialize;
+
+use crate::explain::Told;
 
 /// What a voice and its lane have left.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -145,6 +147,19 @@ pub struct Candidate {
     pub level: u8,
 }
 
+impl Candidate {
+    /// The nearest people of a voice, nearest first.
+    #[must_use]
+    pub fn all_of(voice: &Explanation, policy: &Policy) -> Vec<Self> {
+        let all = voice.candidates.iter().map(|(person, distance)| Self {
+            person_id: person.as_str().to_owned(),
+            distance: *distance,
+            level: policy.level(*distance),
+        });
+        all.collect()
+    }
+}
+
 /// A server event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -273,6 +288,8 @@ pub enum Event {
         /// The latest exit.
         #[serde(skip_serializing_if = "Option::is_none")]
         last_exit: Option<&'static str>,
+        /// All of it in plain words.
+        explanation: Told,
     },
     /// A correction is written down and holds.
     Corrected {

@@ -2,15 +2,17 @@
 
 use actix::prelude::*;
 use matcher_core::receipt::Subject;
-use matcher_core::{Explanation, Policy};
+use matcher_core::Explanation;
 use telemetry::Refusal;
 
 use super::live::Live;
 use super::{Phase, Socket, Work};
+use crate::explain::{self, Around, Rules};
 use crate::live::conversation::{Correct, Explain, Finish, Leave, Left, Offers, Voices, Whose};
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::protocol::{Candidate, Event, Limits, Message, Model, Refused, Segment, SpeakerName};
 use crate::live::protocol::{TotalBudget, VoiceSummary};
+use crate::live::service::Service;
 
 impl Socket {
     pub(super) fn handle_audio(&mut self, frame: &[u8]) {
@@ -86,9 +88,10 @@ impl Socket {
     }
 
     fn offer(&mut self, segments: Vec<Result<Segment, Refused>>) -> Option<Work> {
+        let received = self.service.clock.now();
         let Phase::Live(live) = &mut self.phase else { return None };
         let (batch, refusals) = live.batch(segments);
-        let offering = live.conversation().send(Offers { lane: live.lane(), batch });
+        let offering = live.conversation().send(Offers { lane: live.lane(), batch, received });
         refusals.into_iter().for_each(|refused| self.refuse(refused));
         // An error means that the conversation was lost: what the ring holds is offered again to the next one.
         Some(Box::pin(offering.into_actor(self).map(|_, _, _| ())))
@@ -127,7 +130,7 @@ impl Socket {
             let newest = explained.ok().and_then(|explained| explained.0.into_iter().next_back());
             match (newest, this.live()) {
                 (Some(explanation), Some(live)) => {
-                    let event = explained_event(live, explanation, &this.service.settings.policy);
+                    let event = explained_event(live, &this.service, explanation);
                     this.send(&event);
                 }
                 _ => this.refuse(Refused::field("speaker", "no segment of this voice was taken yet")),
@@ -187,28 +190,30 @@ impl Socket {
     }
 }
 
-fn explained_event(live: &Live, voice: Explanation, policy: &Policy) -> Event {
+fn explained_event(live: &Live, service: &Service, voice: Explanation) -> Event {
     let speaker = voice.state.speaker;
+    let (settings, budget) = (&service.settings, live.budget_left(speaker));
+    let gallery = live.gallery();
+    let around = Around {
+        rules: Rules::of(&settings.policy, &settings.limits, &settings.budget),
+        gallery: &gallery,
+        attempts_left: budget.voice_attempts_left,
+        tokens: budget.socket_tokens,
+        is_engine_ready: service.engine.health().is_ready(),
+    };
     Event::Explained {
         speaker: speaker.0,
         label: live.label(speaker),
         scope: voice.state.scope.as_str().to_owned(),
         status: voice.state.status.as_str(),
-        candidates: voice
-            .candidates
-            .into_iter()
-            .map(|(person, distance)| Candidate {
-                person_id: person.as_str().to_owned(),
-                distance,
-                level: policy.level(distance),
-            })
-            .collect(),
-        clips: voice.clips,
+        candidates: Candidate::all_of(&voice, &settings.policy),
         pending_seconds: voice.pending_seconds,
         needed_seconds: voice.needed_seconds,
         waiting: voice.in_work || voice.queued_since.is_some(),
-        budget: live.budget_left(speaker),
+        budget,
         last_exit: voice.last_exit.map(matcher_core::ExitReason::as_str),
+        explanation: explain::live(&voice, &around),
+        clips: voice.clips,
     }
 }
 

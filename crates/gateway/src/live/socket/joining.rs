@@ -103,8 +103,9 @@ impl Socket {
         let entry = Entry { generation, ..Entry::of(live) };
         let arrival = Arrival { held: Vec::new(), departure: None, opened: Opened::again(entry.holder.clone()) };
         let joining = enter(self.service.clone(), ctx.address(), entry, arrival);
-        let again = |live: &mut Live| {
-            let offers = Offers { lane: live.lane(), batch: live.recent() };
+        let received = self.service.clock.now();
+        let again = move |live: &mut Live| {
+            let offers = Offers { lane: live.lane(), batch: live.recent(), received };
             // A fresh conversation's mailbox is empty; were it full, the next ordinary updates bring the speech back.
             live.conversation().try_send(offers).ok();
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use actix::Addr;
-use matcher_core::{Batch, Event as CoreEvent, Generation, LaneId, Offer, Rate, Scope, SegmentId, Span, Speaker};
+use matcher_core::{Batch, Event as CoreEvent, Gallery, Generation, LaneId, Offer, Rate, Scope, SegmentId, Span, Speaker};
 
 use crate::live::continuity::Holder;
 use crate::live::conversation::{Conversation, Exits, Leave, Left};
@@ -92,9 +92,14 @@ impl Live {
         &self.lineage.ledger
     }
 
-    /// How many people this recording is compared with.
+    /// The people whom this recording is compared with.
+    pub(super) fn gallery(&self) -> Gallery {
+        self.service.gallery(self.people.as_deref())
+    }
+
+    /// How many they are.
     pub(super) fn people_known(&self) -> usize {
-        self.service.gallery(self.people.as_deref()).iter().count()
+        self.gallery().iter().count()
     }
 
     pub(super) const fn exits(&self) -> Exits {

@@ -99,10 +99,16 @@ impl Room {
 }
 
 impl Outflow {
+    /// Whether the client let more events wait than the outlet holds.
+    #[must_use]
+    pub fn has_overflown(&self) -> bool {
+        self.pressure.has_overflown.load(Ordering::SeqCst)
+    }
+
     /// The next thing to send; `None` when the socket has ended. An overflow goes before everything that waits.
     pub async fn next(&mut self) -> Option<Outbound> {
         const TOO_SLOW: Outbound = Outbound::Close { code: 1008, reason: "too slow: events were not read in time" };
-        if self.pressure.has_overflown.load(Ordering::SeqCst) {
+        if self.has_overflown() {
             return Some(TOO_SLOW);
         }
         let outbound = tokio::select! {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use gpu_worker::Clip;
 use matcher_core::budget::{Denied, Refused, Seen};
 use matcher_core::{Dispatch, ExitReason, Refusal};
-use telemetry::FirstBlock;
+use telemetry::{FirstBlock, TraceContext};
 
 use super::{Live, Socket};
 use crate::audio::{Audio, gate};
@@ -15,7 +15,7 @@ use crate::live::ledger::NoLease;
 
 impl Socket {
     /// Denials are booked here, in one step with their incidence and their record.
-    pub(super) fn reserve(&self, dispatch: &Dispatch) -> Result<Answer, NoAnswer> {
+    pub(super) fn reserve(&self, dispatch: &Dispatch, trace: Option<TraceContext>) -> Result<Answer, NoAnswer> {
         const STALE: NoAnswer = exit(ExitReason::StaleGeneration);
         let live = self.live().filter(|live| live.generation() == dispatch.generation).ok_or(STALE)?;
         let voiced = live.ring.voiced(&dispatch.fresh);
@@ -23,10 +23,11 @@ impl Socket {
         let audio = |pieces: &[Range<u64>]| Audio { pcm: live.ring.copy(pieces), sample_rate: live.sample_rate() };
         let picked = gate::pick(gate, live.ring.timeline(), dispatch, voiced, audio);
         let selection = picked.map_err(exit)?;
-        let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker).map_err(|refused| match refused {
+        let fresh = live.rate().duration(dispatch.pending);
+        let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker, fresh).map_err(|refused| match refused {
             NoLease::Refused(Refused::Denied(denied)) => {
                 if denied.voice == Seen::First {
-                    self.record(live, dispatch, &denied);
+                    self.record(live, dispatch, &denied, trace);
                 }
                 NoAnswer::Refused(Refusal::Denied(denied.cap))
             }
@@ -38,7 +39,7 @@ impl Socket {
         Ok(Answer { clip, lease, selection })
     }
 
-    fn record(&self, live: &Live, dispatch: &Dispatch, denied: &Denied) {
+    fn record(&self, live: &Live, dispatch: &Dispatch, denied: &Denied, trace: Option<TraceContext>) {
         let record = FirstBlock {
             uid: live.account.clone(),
             socket: self.id.clone(),
@@ -52,6 +53,7 @@ impl Socket {
             evidence_seconds: live.rate().seconds(dispatch.evidence),
             pending_seconds: live.rate().seconds(dispatch.pending),
             cap: labels::cap(denied.cap),
+            trace,
         };
         record.emit();
     }

@@ -75,6 +75,7 @@ impl Connection<'_> {
                 path: words.next()?.to_owned(),
                 host: header("Host")?.to_owned(),
                 deadline_ms: header(DEADLINE_HEADER).and_then(|value| value.parse().ok()),
+                traceparent: header("traceparent").map(str::to_owned),
                 body_bytes,
                 parts: 1,
             },

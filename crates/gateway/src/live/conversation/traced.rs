@@ -1,0 +1,264 @@
+//! One query's course, noted while it lives, and handed to its trace when it ends.
+//!
+//! It travels with the query: from its dispatch through the reservation and the run to the judgement, or to wherever it is
+//! given up. A query that is not traced costs nothing: there is no box, and every note is skipped. Dropped without an
+//! ending it says that its scheduler was lost, as a lease settles itself.
+//!
+//! Does not own what happens to a query; it only watches. It notes ids, numbers, reasons and moments: no vector, no audio,
+//! no words and no names.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use gpu_worker::Course;
+use matcher_core::{Dispatch, Event, Monotonic, Refusal, Speaker};
+use telemetry::traces::{Ending, Examined, QueryTrace, Stage, Step, Subject, Verdict};
+use telemetry::{FailureKind, TraceContext, Violation};
+
+use super::LaneLink;
+use crate::live::clock::{Reading, before};
+use crate::live::labels;
+use crate::live::registry::ConversationKey;
+use crate::live::service::Service;
+
+/// Messages of a lane whose way here is remembered for the traces of queries that they bring about. A voice whose slot
+/// waits for longer than it takes that many messages to come begins its trace with its slot.
+const ARRIVALS_MAX: usize = 64;
+
+/// The latest messages of a lane: when each came to its socket, and when the scheduler took it.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals(VecDeque<(Monotonic, Monotonic)>);
+
+impl Arrivals {
+    pub(super) fn note(&mut self, received: Monotonic, taken: Monotonic) {
+        if self.0.len() == ARRIVALS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((received, taken));
+    }
+
+    /// When the message came that the scheduler took at this moment.
+    fn of(&self, taken: Monotonic) -> Option<Monotonic> {
+        self.0.iter().rev().find(|(_, at)| *at == taken).map(|(received, _)| *received)
+    }
+}
+
+/// Where a query comes from.
+pub(super) struct Origin<'a> {
+    pub(super) conversation: &'a str,
+    pub(super) recording: &'a str,
+    pub(super) arrivals: &'a Arrivals,
+    /// Samples a second.
+    pub(super) hertz: f64,
+    /// Attempts that its number has spent.
+    pub(super) attempts: u32,
+}
+
+impl LaneLink {
+    /// Where a query of this lane comes from.
+    pub(super) fn origin<'a>(&'a self, key: &'a ConversationKey, speaker: Speaker, attempts_max: u32) -> Origin<'a> {
+        Origin {
+            conversation: &key.conversation,
+            recording: &self.recording,
+            arrivals: &self.arrivals,
+            hertz: self.hertz,
+            attempts: attempts_max.saturating_sub(self.lineage.ledger.left(speaker).voice_attempts),
+        }
+    }
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(super) struct Traced(Option<Box<Noted>>);
+
+struct Noted {
+    service: Arc<Service>,
+    context: TraceContext,
+    subject: Subject,
+    speaker: Speaker,
+    /// When the message came to its socket that made the voice queueable.
+    received: Option<Monotonic>,
+    queued: Monotonic,
+    dispatched: Monotonic,
+    reserved: Option<Monotonic>,
+    run: Option<Arc<Course>>,
+    answered: Option<Monotonic>,
+    examined: Examined,
+}
+
+impl Traced {
+    /// Notes the context that [`telemetry::Tracer::begin`] gave, if it gave one.
+    pub(super) fn begin<'a>(
+        (service, context): (&Arc<Service>, Option<TraceContext>),
+        dispatch: &Dispatch,
+        origin: impl FnOnce() -> Origin<'a>,
+        now: Monotonic,
+    ) -> Self {
+        let Some(context) = context else { return Self(None) };
+        let origin = origin();
+        let queued = before(now, dispatch.waited);
+        let seconds = |samples: u64| samples as f64 / origin.hertz;
+        let subject = Subject {
+            conversation: origin.conversation.to_owned(),
+            recording: origin.recording.to_owned(),
+            segment: dispatch.segment.as_str().to_owned(),
+            generation: dispatch.generation.0,
+            speaker: dispatch.speaker.0.into(),
+            class: labels::class(dispatch.tried),
+            attempts: origin.attempts,
+            evidence_seconds: seconds(dispatch.evidence),
+            pending_seconds: seconds(dispatch.pending),
+            audio_seconds: None,
+        };
+        Self(Some(Box::new(Noted {
+            service: Arc::clone(service),
+            context,
+            subject,
+            speaker: dispatch.speaker,
+            received: origin.arrivals.of(queued),
+            queued,
+            dispatched: now,
+            reserved: None,
+            run: None,
+            answered: None,
+            examined: Examined::default(),
+        })))
+    }
+
+    /// For records and exemplars.
+    pub(super) fn context(&self) -> Option<TraceContext> {
+        self.0.as_ref().map(|noted| noted.context)
+    }
+
+    /// The query goes to the engine with `seconds` of audio. What comes back is where the engine notes its part.
+    pub(super) fn reserved(&mut self, now: Monotonic, seconds: f64) -> Option<Arc<Course>> {
+        let noted = self.0.as_mut()?;
+        let run = Arc::new(Course::traced(noted.context.traceparent()));
+        noted.reserved = Some(now);
+        noted.subject.audio_seconds = Some(seconds);
+        noted.run = Some(Arc::clone(&run));
+        Some(run)
+    }
+
+    /// The engine answered with a voiceprint.
+    pub(super) fn answered(&mut self, now: Monotonic) {
+        if let Some(noted) = self.0.as_mut() {
+            noted.answered = Some(now);
+        }
+    }
+
+    /// An event of the step in which the query is judged.
+    pub(super) fn note(&mut self, event: &Event) {
+        let Some(noted) = self.0.as_mut() else { return };
+        match event {
+            Event::Decided { speaker, target, ending, .. } if *speaker == noted.speaker => {
+                noted.examined.decision = Some((labels::target(*target), labels::decision(*ending)));
+            }
+            Event::Exited { speaker, reason, .. } if *speaker == noted.speaker => {
+                noted.examined.exit = Some(labels::exit(*reason));
+            }
+            Event::Published { state, .. } if state.speaker == noted.speaker => {
+                let (status, distance, runner_up) = (state.status.as_str(), state.distance, state.runner_up);
+                noted.examined.verdict = Some(Verdict { status, distance, runner_up });
+            }
+            Event::Decided { .. }
+            | Event::Exited { .. }
+            | Event::Published { .. }
+            | Event::Failed { .. }
+            | Event::Retracted { .. }
+            | Event::Suggested { .. }
+            | Event::RolledOver { .. }
+            | Event::Reconnected { .. }
+            | Event::Collapsed { .. }
+            | Event::Released { .. }
+            | Event::Overdue { .. } => {}
+        }
+    }
+
+    /// The step in which it was judged is done, and what changed is published.
+    pub(super) fn judged(mut self) {
+        if let Some(noted) = self.0.take() {
+            let examined = noted.examined;
+            noted.end(Ending::Examined(examined));
+        }
+    }
+
+    /// Nothing was reserved.
+    pub(super) fn refused(mut self, refusal: Refusal) {
+        if let Some(noted) = self.0.take() {
+            noted.end(match refusal {
+                Refusal::Denied(cap) => Ending::Denied(labels::cap(cap)),
+                Refusal::Exit(reason) => Ending::Exited(labels::exit(reason)),
+            });
+        }
+    }
+
+    /// It brought no voiceprint, or was given up before it could.
+    pub(super) fn failed(mut self, kind: FailureKind) {
+        if let Some(noted) = self.0.take() {
+            noted.end(Ending::Failed(kind.as_str()));
+        }
+    }
+
+    /// It was no query after all: its slot is back in the queue with its age, and its next turn has a trace.
+    pub(super) fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        if let Some(noted) = self.0.take() {
+            noted.end(Ending::Failed(Violation::SchedulerLost.as_str()));
+        }
+    }
+}
+
+impl Noted {
+    fn end(self, ending: Ending) {
+        let read = self.service.clock.read();
+        let error = if let Ending::Failed(error) = ending { Some(error) } else { None };
+        let mut steps = Vec::with_capacity(7);
+        let now = read.now();
+        if let Some(received) = self.received {
+            steps.push(step(read, Stage::Offer, received..self.queued));
+        }
+        steps.push(step(read, Stage::Queue, self.queued..self.dispatched));
+        steps.push(step(read, Stage::Reserve, self.dispatched..self.reserved.unwrap_or(now)));
+        if let Some(reserved) = self.reserved {
+            self.extraction(read, reserved..self.answered.unwrap_or(now), error, &mut steps);
+        }
+        if let Some(answered) = self.answered {
+            steps.push(Step { error, ..step(read, Stage::Decide, answered..now) });
+        }
+        let started = read.wall(self.received.unwrap_or(self.queued));
+        let (context, subject) = (self.context, self.subject);
+        let trace = QueryTrace { context, started, ended: read.wall(now), subject, ending, steps };
+        self.service.telemetry.tracer().finish(trace);
+    }
+
+    /// The wait for a worker and the run, as far as the engine told. One that tells nothing has run all the time.
+    fn extraction(&self, read: Reading, during: Range<Monotonic>, error: Option<&'static str>, steps: &mut Vec<Step>) {
+        let run = self.run.as_deref();
+        let error = error.filter(|_| self.answered.is_none());
+        let Some(began) = run.and_then(Course::started).map(|instant| read.past(instant)) else {
+            let stage = if self.answered.is_some() { Stage::Extract } else { Stage::Batch };
+            return steps.push(Step { error, ..step(read, stage, during) });
+        };
+        let over = run.and_then(Course::over).map_or(during.end, |instant| read.past(instant));
+        steps.push(step(read, Stage::Batch, during.start..began));
+        steps.push(Step { error, ..step(read, Stage::Extract, began..over) });
+        if let Some(request) = run.and_then(Course::request) {
+            let stage = Stage::Request { server: request.server.clone(), status: request.status };
+            let error = request.fault;
+            steps.push(Step { error, ..step(read, stage, read.past(request.sent)..read.past(request.over)) });
+        }
+    }
+}
+
+fn step(read: Reading, stage: Stage, during: Range<Monotonic>) -> Step {
+    let from = read.wall(during.start);
+    // Two clocks meet here; a step that seems to end before it begins has taken no time.
+    Step { stage, from, to: from + during.end.since(during.start), error: None }
+}

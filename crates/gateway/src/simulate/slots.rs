@@ -1,0 +1,198 @@
+//! The service's queue under another order, and under its own where a recorded lane's verdicts are given.
+//!
+//! Ranges, slots and the service's order are the core's [`SpeakerMatchQueue`]; what the core's lane adds (evidence, verdicts,
+//! who has a name) is [`Book`]'s. Under the service's order it selects what the core selects, which a test holds.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use matcher_core::queue::{NearOwner, Slot, Standing, Tried, Voice};
+use matcher_core::{
+    Dispatch, Embedding, ExitReason, Limits, Monotonic, Offer, Rate, Refusal, RequestId, Selection, Span, Speaker,
+    SpeakerMatchQueue,
+};
+
+use super::book::{Book, claimed};
+use super::discipline::Discipline;
+use super::voices::{Cast, Class, Part};
+
+/// Which slot goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The service's.
+    Service,
+    /// The owner, then people, then strangers: known only to whoever wrote the scenario.
+    Owner,
+    /// Who was examined least.
+    Even,
+    /// The youngest slot.
+    Youngest,
+    /// The service's, without the untried.
+    NoUntried,
+}
+
+/// A slot's place: by three numbers, of which the smallest goes first, then by number and stream.
+type Place = (u64, u64, u64, Voice);
+
+/// See the module's text.
+pub(super) struct Slots {
+    queue: SpeakerMatchQueue,
+    book: Book,
+    order: Order,
+    limits: Limits,
+    /// The slots behind the queries that are asked for and not answered yet.
+    asked: std::collections::BTreeMap<RequestId, Slot>,
+}
+
+impl Slots {
+    pub(super) fn new(rate: Rate, limits: Limits, order: Order, cast: Cast) -> Self {
+        Self {
+            queue: SpeakerMatchQueue::new(limits.clone()),
+            book: Book::new(rate, limits.clone(), cast),
+            order,
+            limits,
+            asked: std::collections::BTreeMap::new(),
+        }
+    }
+
+    fn offer(&mut self, offer: &Offer, ring: Option<Span>, now: Monotonic) -> Result<(), ExitReason> {
+        let voice = self.book.voice(offer);
+        if let Some(gone) = self.queue.admit(voice)? {
+            self.book.forget(gone);
+        }
+        let ring = ring.ok_or(ExitReason::NoPcm)?;
+        if self.book.class(voice).is_named() {
+            return Err(ExitReason::AlreadyMapped);
+        }
+        offer.window.overlap(ring).ok_or(ExitReason::WindowOutsideBuffer)?;
+        let fresh = self.queue.offer(voice, claimed(offer), ring)?;
+        if fresh < self.book.needed(voice) {
+            return Err(ExitReason::WindowShorterThanMinimum);
+        }
+        // A full queue leaves the ranges with the voice until its next update.
+        self.queue.stamp(voice, offer.segment.clone(), now).ok();
+        Ok(())
+    }
+
+    fn standing(&self, voice: Voice) -> Option<Standing> {
+        (!self.book.is_in_work(voice.speaker)).then(|| self.book.standing(voice))
+    }
+
+    fn next(&self, now: Monotonic) -> Option<Voice> {
+        if self.order == Order::Service {
+            return self.queue.next(now, self.book.query_max(), |voice| self.standing(voice));
+        }
+        let waiting = self.queue.waiting().filter_map(|(voice, slot, fresh)| {
+            let standing = self.standing(voice)?;
+            Some(self.place(voice, (slot, fresh), standing, now))
+        });
+        waiting.min().map(|(.., voice)| voice)
+    }
+
+    fn place(&self, voice: Voice, (slot, fresh): (&Slot, u64), standing: Standing, now: Monotonic) -> Place {
+        let since = slot.since.as_nanos();
+        match self.order {
+            Order::Owner => {
+                let part = match self.book.cast().part(voice.speaker) {
+                    Part::Owner => 0,
+                    Part::Person => 1,
+                    Part::Stranger => 2,
+                };
+                (part, u64::from(standing.tried == Tried::Before), since, voice)
+            }
+            Order::Even => (u64::from(self.book.spent(voice.speaker)), since, 0, voice),
+            Order::Youngest => (u64::MAX - since, 0, 0, voice),
+            Order::Service | Order::NoUntried if now.since(slot.since) >= self.limits.age_override => {
+                (0, since, 0, voice)
+            }
+            Order::Service | Order::NoUntried => {
+                let speech = Reverse(fresh.min(self.book.query_max())).0;
+                (1 + u64::from(standing.near_owner == NearOwner::Far), u64::MAX - speech, since, voice)
+            }
+        }
+    }
+
+    /// What an answered query did not use is queued again, with a new age, unless the voice has its name.
+    fn requeue(&mut self, voice: Voice, segment: matcher_core::SegmentId, now: Monotonic) {
+        if self.book.class(voice).is_named() {
+            self.queue.unslot(voice);
+            return;
+        }
+        let fresh = self.queue.fresh(voice).map_or(0, matcher_core::Spans::samples);
+        if self.queue.slot(voice).is_none() && fresh >= self.book.needed(voice) {
+            self.queue.stamp(voice, segment, now).ok();
+        }
+    }
+
+    /// The dispatch never arrived: the slot is back with its age.
+    pub(super) fn handle_undelivered(&mut self, request: RequestId) {
+        let (voice, slot) = (self.book.end(request), self.asked.remove(&request));
+        match slot {
+            Some(slot) if !self.book.class(voice).is_named() => self.queue.put_back(voice, slot),
+            Some(_) | None => self.queue.restore(voice),
+        }
+    }
+}
+
+impl Discipline for Slots {
+    fn handle_message(&mut self, offers: Vec<Offer>, ring: Option<Span>, now: Monotonic) {
+        for offer in &offers {
+            // Why an update led to nothing is the core's to tell.
+            self.offer(offer, ring, now).ok();
+        }
+    }
+
+    fn poll_dispatch(&mut self, now: Monotonic, _free: usize) -> Option<Dispatch> {
+        let voice = self.next(now)?;
+        let (slot, fresh) = self.queue.take(voice, now);
+        let dispatch = self.book.begin(voice, (slot.segment.clone(), fresh), now.since(slot.since));
+        self.asked.insert(dispatch.request, slot);
+        Some(dispatch)
+    }
+
+    fn handle_reserved(&mut self, request: RequestId, selection: &Selection) {
+        let voice = self.book.note_reserved(request, selection.samples);
+        self.queue.narrow(voice, &selection.spans);
+    }
+
+    fn handle_refused(&mut self, request: RequestId, _refusal: Refusal) {
+        self.handle_failed(request);
+    }
+
+    fn handle_extracted(&mut self, request: RequestId, embedding: Embedding, now: Monotonic) {
+        let voice = self.book.note_extracted(request, embedding);
+        self.queue.cover(voice);
+        if let Some(slot) = self.asked.remove(&request) {
+            self.requeue(voice, slot.segment, now);
+        }
+    }
+
+    fn handle_failed(&mut self, request: RequestId) {
+        self.asked.remove(&request);
+        let voice = self.book.end(request);
+        self.queue.restore(voice);
+    }
+
+    fn eligible(&self) -> BTreeSet<Speaker> {
+        let in_work = self.book.in_work();
+        self.queue.waiting().map(|(voice, ..)| voice.speaker).filter(|speaker| !in_work.contains(speaker)).collect()
+    }
+
+    fn is_rejected(&self, speaker: Speaker) -> bool {
+        self.book.is_any(speaker, Class::is_rejected)
+    }
+
+    fn is_named(&self, speaker: Speaker) -> bool {
+        self.book.is_any(speaker, Class::is_named)
+    }
+
+    fn age_override(&self) -> Option<Duration> {
+        let has_age = match self.order {
+            Order::Service => self.queue.is_turn_of_age(),
+            Order::NoUntried => true,
+            Order::Owner | Order::Even | Order::Youngest => false,
+        };
+        has_age.then_some(self.limits.age_override)
+    }
+}
