@@ -29,7 +29,7 @@ first_of() {
 written=$(mktemp -d)
 trap 'rm -r "$written"' EXIT
 ./generate.py "$written"
-for file in rollcall.json rules.yml rules_test.yml; do
+for file in rollcall.json rules.yml rules_test.yml rules_hours_test.yml; do
     diff -u "$file" "$written/$file" >&2 || stop "$file is not what its source writes; run dashboards/generate.py"
 done
 
@@ -38,7 +38,8 @@ done
 promtool=$(first_of "${PROMTOOL:-}" "$home/bin/promtool" promtool)
 [ -n "$promtool" ] || stop "there is no promtool; \`make setup\` fetches it, or PROMTOOL names one"
 "$promtool" check rules rules.yml
-"$promtool" test rules rules_test.yml
+"$promtool" test rules rules_test.yml rules_hours_test.yml
+./mutants.py "$promtool" || stop "a rule may be broken without a test that fails; add the case to source/cases.py"
 
 prometheus=$(first_of "${PROMETHEUS:-}" "$home/bin/prometheus" prometheus)
 rollcall=$(first_of "${ROLLCALL:-}" "$target/debug/rollcall" "$target/release/rollcall")

@@ -17,7 +17,8 @@ HEADING = "Written by generate.py; change source/ and run it."
 def files():
     return {"rollcall.json": json.dumps(board.model(), indent=2, ensure_ascii=False) + "\n",
             "rules.yml": yaml(rules.groups(), HEADING),
-            "rules_test.yml": yaml(cases.tests(), HEADING)}
+            "rules_test.yml": yaml(cases.tests(), HEADING),
+            "rules_hours_test.yml": yaml(cases.long_tests(), HEADING)}
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def mutants(rule):
 
 def proving(rule):
     """The tests that are about a rule, those that take least time first."""
-    return cases.record_tests() if "record" in rule else cases.alert_tests(rule["alert"])
+    return [cases.document(cases.record_tests())] if "record" in rule else cases.alert_tests(rule["alert"])
 
 
 def read_by(rule):
@@ -49,7 +49,7 @@ def read_by(rule):
 
 
 def passes(promtool, folder, test):
-    (folder / "test.yml").write_text(yaml(cases.document([test]), "What must notice it."))
+    (folder / "test.yml").write_text(yaml(test, "What must notice it."))
     done = subprocess.run([promtool, "test", "rules", str(folder / "test.yml")], capture_output=True, check=False)
     return done.returncode == 0
 

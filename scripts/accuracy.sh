@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures on real speech whom Rollcall names and whom it refuses, and prints the table of the README (Markdown). The same
 # binary, model and recordings give the same table, on any machine.
-# Usage: accuracy.sh [SPEECH]
+# Usage: [ROLLCALL_EXTRACTION__MODEL=NAME] accuracy.sh [SPEECH]
 # Always heard are the demo's own voices. SPEECH is a folder with more of them (clips/, conversations/, manifest.json);
 # without one, ../shared/speech is taken when it is there.
 set -euo pipefail

@@ -7,9 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 home=${ROLLCALL_HOME:-$PWD/.rollcall}
 servers=$home/servers
-# Without what they would pull in: Triton's package carries a Python client that nobody asks here.
+# Without what they would pull in: Triton's package carries a Python client that nobody asks here. Its stub reads the arrays of
+# numpy 1; of numpy 2 it sends none of the values.
 packages=(
-    nvidia-pytriton==0.7.0 onnxruntime==1.32.0 numpy==2.4.6 protobuf==7.36.2 flatbuffers==25.12.19 packaging==26.4
+    nvidia-pytriton==0.7.0 onnxruntime==1.32.0 numpy==1.26.4 protobuf==7.36.2 flatbuffers==25.12.19 packaging==26.4
     kaldi-native-fbank==1.23.0
     starlette==1.10.0 uvicorn==0.54.0 python-multipart==0.0.34 anyio==4.16.0 h11==0.16.0 click==8.5.1 idna==3.20
     sniffio==1.3.1 typing_extensions==4.16.0

@@ -102,13 +102,19 @@ def fairness():
               (f'histogram_quantile(0.99, sum by (le) (rate({WAIT}_bucket{{class="repeat"}}[{RATE}])))', "repeat, p99"),
               ("max(rollcall_queue_oldest_age_seconds)", "oldest that waits now"), width=12, lines=(OVERRIDE_SECONDS,), exemplars=True),
         panel("Turns by class", "Voices whose turn came: for the first time in their generation, or again; and whether they had waited "
-              "for the age override.", "ops", (per_second(turns, "class", "override"), "{{class}}, override {{override}}"), stacked=True),
+              "for the age override.", "ops", (per_second(turns, "class", "override"), "{{class}}, override {{override}}"), stacked=True,
+              width=6),
         panel("Turns by age override", "The share of turns that age alone decided. Above a quarter (the line) the order is close to "
               "first-in-first-out, and first tries lose their lead: there is more to examine than the engine can.", "percentunit",
               (f"{aged} / (sum by (class) (rate({turns}[{RATE}])) > 0)", "{{class}}"),
-              (f'sum(rate({turns}{{override="yes"}}[{RATE}])) / (sum(rate({turns}[{RATE}])) > 0)', "all"), lines=(0.25,), max=1),
-        panel("Voices that wait", "All queues together, and what they hold at most. When a queue is full, speech stays with its voice for "
-              "the next update.", "short", ("sum(rollcall_queue_slots)", "wait"), ("sum(rollcall_queue_capacity)", "at most")),
+              (f'sum(rate({turns}{{override="yes"}}[{RATE}])) / (sum(rate({turns}[{RATE}])) > 0)', "all"), lines=(0.25,), max=1, width=6),
+        panel("Voices that wait", "In all queues together, by instance. A queue that is never empty is normal while people talk; one that only "
+              "grows is more to examine than the engine can.", "short",
+              ("sum by (instance) (rollcall_queue_slots)", "{{instance}}"), width=6),
+        panel("How full the queues are", "What waits over what the queues of all open sockets hold. When a queue is full, speech stays with its "
+              "voice for the next update. At the line an alert fires.", "percentunit",
+              ("sum by (instance) (rollcall_queue_slots) / (sum by (instance) (rollcall_queue_capacity) > 0)", "{{instance}}"),
+              lines=(0.8,), max=1, width=6),
     ]
 
 
@@ -143,10 +149,10 @@ def budgets():
 
 def engine():
     return [
-        panel("Pool", "Workers that are able to extract beside those configured, queries under way, and how many may be. Under way includes "
-              "what waits in the pool.", "short", ("sum(rollcall_workers_up)", "workers able"),
+        panel("Pool", "Workers that are able to extract beside those configured, queries under way, and turns: how many queries may be under "
+              "way.", "short", ("sum(rollcall_workers_up)", "workers able"),
               ("sum(rollcall_workers)", "workers configured"), ("sum(rollcall_open_queries)", "queries under way"),
-              ("sum(rollcall_turns)", "queries at most")),
+              ("sum(rollcall_turns)", "turns")),
         panel("Time of a query", "From the reservation to the settlement, waiting in the pool and running together. The line is the deadline "
               "at which a query is given up.", "s", *quantiles("rollcall_extraction_seconds"), lines=(5,), exemplars=True),
         panel("Failures by kind", "Queries that brought no voiceprint. `cancelled` is a caller who left; `deadline_passed` and `queue_full` "
@@ -172,19 +178,18 @@ def engine():
 
 def sockets():
     return [
-        panel("Sockets and conversations", "Open now, and how many there may be. A conversation may hold several sockets, and outlives one "
-              "that drops for a while.", "short", ("sum(rollcall_sockets)", "sockets"),
-              ("sum(rollcall_conversations)", "conversations")),
+        panel("Sockets and conversations", "Open now. A conversation may hold several sockets, and outlives one that drops for a while.",
+              "short", ("sum(rollcall_sockets)", "sockets"), ("sum(rollcall_conversations)", "conversations"), width=6),
         panel("Places taken", "Sockets and conversations over their limits (sockets.sockets_max and conversations_max). At 100 % new ones are "
               "refused; at the line it is time for another instance.", "percentunit",
               ("sum by (instance) (rollcall_sockets) / sum by (instance) (rollcall_sockets_max)", "{{instance}} sockets"),
               ("sum by (instance) (rollcall_conversations) / sum by (instance) (rollcall_conversations_max)",
-               "{{instance}} conversations"), lines=(0.9,), max=1),
+               "{{instance}} conversations"), lines=(0.9,), max=1, width=6),
         panel("Frames", "What sockets send: audio and messages. Ten audio frames a socket and second are common.", "ops",
-              (per_second("rollcall_frames_total", "kind"), "{{kind}}")),
+              (per_second("rollcall_frames_total", "kind"), "{{kind}}"), width=6),
         panel("Refusals at the door", "Audio, messages and sockets that were refused. `capacity` is a limit, `slow_client` does not read its "
               "events, `draining` is a shutdown; the others are clients that break the protocol.", "ops",
-              (per_second("rollcall_refused_total", "reason"), "{{reason}}"), stacked=True, width=24, height=7),
+              (per_second("rollcall_refused_total", "reason"), "{{reason}}"), stacked=True, width=6),
     ]
 
 
@@ -211,10 +216,9 @@ def store():
               ("sum by (instance) (rollcall_people)", "{{instance}}"), width=6),
         panel("Store on disk", "Size of the store on disk: people, corrections, what is remembered of conversations.", "bytes",
               ("sum by (instance) (rollcall_store_bytes)", "{{instance}}"), width=6),
-        panel("History that waits for the disk", "Segments and voices that are not written yet, and how many may wait; beyond it the oldest "
-              "are left out. A healthy disk empties it every 0.6 s.", "short",
-              ("sum by (instance) (rollcall_history_backlog_rows)", "{{instance}}"),
-              ("min(rollcall_history_backlog_rows_max)", "at most"), width=6),
+        panel("History that waits for the disk", "Segments and voices that are not written yet. A healthy disk empties it every 0.6 s; beyond "
+              "rollcall_history_backlog_rows_max (20 000) the oldest are left out.", "short",
+              ("sum by (instance) (rollcall_history_backlog_rows)", "{{instance}}"), width=6),
         panel("History that failed, an hour", "Writings that failed and were tried again, and segments and voices that were left out for good.",
               "short", ("sum(increase(rollcall_history_write_failures_total[1h]))", "writings that failed"),
               ("sum(increase(rollcall_history_lost_rows_total[1h]))", "rows left out"), width=6),
@@ -222,21 +226,28 @@ def store():
 
 
 def process():
+    def share(used, most, legend):
+        return f"sum by (instance) ({used}) / sum by (instance) ({most})", "{{instance}} " + legend
+
     return [
-        panel("CPU", "Cores in use, user and system together, and how many the process may use.", "short",
-              (per_second("rollcall_process_cpu_seconds_total", "instance"), "{{instance}}"),
-              ("min(rollcall_process_cores)", "an instance may use"), width=6),
-        panel("Memory", "Resident memory of each process, and the least of the limits of its control groups and of the machine.", "bytes",
-              ("sum by (instance) (rollcall_process_resident_memory_bytes)", "{{instance}}"),
-              ("min(rollcall_process_memory_max_bytes)", "an instance may use"), width=6),
+        panel("CPU", "Cores in use, user and system together.", "short",
+              (per_second("rollcall_process_cpu_seconds_total", "instance"), "{{instance}}")),
+        panel("Memory", "Resident memory of each process.", "bytes",
+              ("sum by (instance) (rollcall_process_resident_memory_bytes)", "{{instance}}")),
         panel("Memory a socket", "Resident memory over open sockets. It falls as sockets come and nears a ring of audio; a steady climb at the "
               "same load is a leak.", "bytes", ("sum by (instance) (rollcall_process_resident_memory_bytes) / (sum by (instance) "
-                                                "(rollcall_sockets) > 0)", "{{instance}}"), width=6),
-        panel("Open files and threads", "Open files include sockets; at the line new sockets cannot be taken for want of descriptors soon "
-              "(ulimit -n). Threads are flat at a steady number of workers.", "short",
+                                                "(rollcall_sockets) > 0)", "{{instance}}")),
+        panel("Shares of limits", "CPU over the cores, memory over the least limit of control groups and machine, open files over the limit "
+              "(ulimit -n). Alerts fire for files at 80 % and for memory at 90 %.", "percentunit",
+              share(f"rate(rollcall_process_cpu_seconds_total[{RATE}])", "rollcall_process_cores", "CPU"),
+              share("rollcall_process_resident_memory_bytes", "rollcall_process_memory_max_bytes", "memory"),
+              share("rollcall_process_open_fds", "rollcall_process_max_fds", "files"), lines=(0.8, 0.9), max=1),
+        panel("Open files and threads", "Open files include sockets, and come and go with them. Threads are flat.", "short",
               ("sum by (instance) (rollcall_process_open_fds)", "{{instance}} files"),
-              ("min(rollcall_process_max_fds)", "files at most"),
-              ("sum by (instance) (rollcall_process_threads)", "{{instance}} threads"), width=6),
+              ("sum by (instance) (rollcall_process_threads)", "{{instance}} threads")),
+        panel("Traces and logs for the collector", "What became of traces and log records that a collector is to get, where one is configured. "
+              "`dropped` found the queue full: the collector is slow or away. Nothing else waits for it.", "ops",
+              (per_second("rollcall_telemetry_items_total", "signal", "outcome"), "{{signal}} {{outcome}}")),
     ]
 
 

@@ -48,6 +48,7 @@ FILES, FILES_MAX = series("rollcall_process_open_fds"), series("rollcall_process
 MEMORY, MEMORY_MAX = series("rollcall_process_resident_memory_bytes"), series("rollcall_process_memory_max_bytes")
 ROWS, ROWS_MAX = series("rollcall_history_backlog_rows"), series("rollcall_history_backlog_rows_max")
 UNWRITTEN, LOST = series("rollcall_history_write_failures_total"), series("rollcall_history_lost_rows_total")
+EXPORTED = {end: series("rollcall_telemetry_items_total", signal="traces", outcome=end) for end in ("sent", "dropped")}
 TURNS = {(kind, aged): series("rollcall_selections_total", **{"class": kind, "override": aged})
          for kind in ("first", "repeat") for aged in ("yes", "no")}
 
@@ -64,8 +65,8 @@ def healthy(n):
     """Sixty queries a minute, all well, new voices at once and repeats late, as they may be; two denials a minute; two workers, two
     servers, three sockets."""
     quiet = [FAILURES["extraction"], FAILURES["cancelled"], TRIED["failed"], BROKEN, UNREAD, LEFT, RESTARTS, *REFUSED.values(),
-             EXITS["both"], TURNS["first", "yes"], TURNS["repeat", "yes"], UNWRITTEN, LOST, wait("1.0", "repeat")]
-    busy = [TRIED["reserved"], TRIED["succeeded"], *WAITS.values(), VERDICTS, VERDICT_IN_TIME, wait("1.0"), TURNS["first", "no"],
+             EXITS["both"], TURNS["first", "yes"], TURNS["repeat", "yes"], UNWRITTEN, LOST, EXPORTED["dropped"], wait("1.0", "repeat")]
+    busy = [TRIED["reserved"], TRIED["succeeded"], *WAITS.values(), VERDICTS, VERDICT_IN_TIME, wait("1.0"), EXPORTED["sent"], TURNS["first", "no"],
             TURNS["repeat", "no"]]
     return ({name: flow((n, 0)) for name in quiet} | {name: flow((n, 60)) for name in busy}
             | {EXITS["voice"]: flow((n, 1)), EXITS["socket"]: flow((n, 1)), LEGACY: flow((n, 2))}
@@ -109,7 +110,7 @@ def aged(*steps):
 def cases():
     yield "a healthy service is silent for hours", 480, {}, {}
     yield "one failure in two hundred and forty is within the promise", 480, failing((481, 0.25)), {}
-    yield "a quarter failing for forty minutes after six good hours", 400, failing((361, 0), (40, 15)), {
+    yield "a quarter failing for fifty minutes after six good hours", 410, failing((361, 0), (50, 15)), {
         "RollcallBurnsFast": PAGE, "RollcallBurnsSlowly": TICKET}
     yield "one in twenty failing for a day of little traffic after two busy hours", 1590, little_after_much(120, 1471), {
         "RollcallBurnsSlowly": TICKET}
@@ -187,6 +188,8 @@ def cases():
     yield "history fails to be written", 30, {UNWRITTEN: flow((20, 0), (11, 12))}, {"RollcallHistoryBehind": TICKET}
     yield "history waits for the disk just now", 30, {ROWS: level((29, 3), (2, 15000))}, {}
     yield "one writing failed", 30, {UNWRITTEN: flow((25, 0), (1, 1), (5, 0))}, {}
+    yield "the collector is away", 40, {EXPORTED["dropped"]: flow((10, 0), (31, 60))}, {"RollcallTelemetryLost": TICKET}
+    yield "the collector was away for a moment", 40, {EXPORTED["dropped"]: flow((30, 0), (1, 60), (10, 0))}, {}
     yield "history is left out", 30, {LOST: flow((25, 0), (1, 40), (5, 0))}, {"RollcallHistoryLost": TICKET}
 
 
@@ -212,13 +215,14 @@ def case_test(name, minute, differences, firing):
 
 
 def alert_tests(alert):
-    """What is about one alert: the cases in which it fires, and then those that differ in the same things and are silent; each from the
+    """What is about one alert, each case as a file of its own: the cases in which it fires, and then those that differ in the same things and are silent; each from the
     shortest to the longest."""
     loud = [case for case in cases() if alert in case[-1]]
     moved = {one for _, _, differences, _ in loud for one in differences}
     silent = [case for case in cases() if alert not in case[-1] and (moved & case[2].keys() or not case[2])]
     ordered = sorted(loud, key=lambda case: case[1]) + sorted(silent, key=lambda case: case[1])
-    return [case_test(*case[:-1], {name: severity for name, severity in case[-1].items() if name == alert}) for case in ordered]
+    made = (case_test(*case[:-1], {name: severity for name, severity in case[-1].items() if name == alert}) for case in ordered)
+    return [document([test], every="5m" if is_long(case[1]) else "1m") for case, test in zip(ordered, made)]
 
 
 def record_tests():
@@ -238,12 +242,23 @@ def record_tests():
                                   *(asked(f"rollcall:slo_events:increase{window}", events) for window in ("1h", "1d"))]}]
 
 
-def document(tests, rules="rules.yml"):
-    return {"rule_files": [rules], "evaluation_interval": "1m", "tests": tests}
+def is_long(minute):
+    """What takes hours is looked at every five minutes, which takes a fifth of the time and changes nothing: no case ends within a hold."""
+    return minute > 120 and minute % 5 == 0
+
+
+def document(tests, every="1m", rules="rules.yml"):
+    return {"rule_files": [rules], "evaluation_interval": every, "tests": tests}
 
 
 def tests():
-    return document([case_test(*case) for case in cases()] + record_tests())
+    """What `rules_test.yml` says: everything within two hours."""
+    return document([case_test(*case) for case in cases() if not is_long(case[1])] + record_tests())
+
+
+def long_tests():
+    """What `rules_hours_test.yml` says."""
+    return document([case_test(*case) for case in cases() if is_long(case[1])], every="5m")
 
 
 def fired():

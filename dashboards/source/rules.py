@@ -131,7 +131,13 @@ def room():
                 "The store failed for so long that more waited than may. Live names are not affected.")
 
 
+def telemetry():
+    lost = f'sum by ({EACH}, signal) (increase(rollcall_telemetry_items_total{{outcome=~"dropped|refused"}}[15m]))'
+    yield alert("RollcallTelemetryLost", f"{lost} > 0", "ticket", "{{ $labels.instance }}: {{ $labels.signal }} do not reach the collector",
+                "The collector is slow, away or refuses them. Names are given all the same; what it lacks, nobody can look up later.", "15m")
+
+
 def groups():
     made = [("rollcall_slo_records", recorded), ("rollcall_slo", promises), ("rollcall_correctness", correctness),
-            ("rollcall_availability", availability), ("rollcall_causes", causes), ("rollcall_room", room)]
+            ("rollcall_availability", availability), ("rollcall_causes", causes), ("rollcall_room", room), ("rollcall_telemetry", telemetry)]
     return {"groups": [{"name": name, "rules": list(rules())} for name, rules in made]}

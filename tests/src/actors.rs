@@ -21,8 +21,8 @@ use gateway::history::History;
 use gateway::live::corrections::{Corrections, Wish};
 use gateway::live::protocol::Bounds;
 use gateway::live::{
-    Arbiters, Capsules, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, LaneSnapshot, Outbound, Outflow,
-    Registry, Service, Settings, SharePer, Snapshot, Socket, SocketLimits, outlet,
+    Arbiters, Capsules, Clock, ConversationKey, ConversationSnapshot, Frame, Ids, Journal, LaneSnapshot, Outbound,
+    Outflow, Registry, Service, Settings, SharePer, Snapshot, Socket, SocketLimits, outlet,
 };
 use gpu_worker::Engine as _;
 use gpu_worker::turnstile::Turnstile;
@@ -135,6 +135,7 @@ impl World {
             corrections: Corrections::new(store.clone()),
             capsules: Capsules::new(store.clone(), sealer, metrics, (clock, life, Duration::from_secs(5))),
             history: History::start(store.clone(), 0),
+            journal: Journal::off(),
             store: store.clone(),
             engine: engine.clone(),
             turnstile: Turnstile::new(engine.turns_max()),

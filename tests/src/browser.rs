@@ -1,7 +1,7 @@
 //! A real Chromium for the console's tests, driven over the WebDriver protocol.
 //!
-//! Each browser is a chromedriver of its own with a fresh profile, and goes with its handle. What is asked of it is plain
-//! HTTP on a TCP connection, by the same few lines that ask the server. Every wait has an end.
+//! Each browser is a chromedriver of its own with a fresh profile, and goes with its handle. How it is asked is
+//! [`driver`]'s, what a person does with a page [`page`]'s. Every wait has an end.
 
 mod driver;
 mod page;
@@ -93,13 +93,15 @@ impl Browser {
         self.log("browser").iter().filter_map(|entry| entry["message"].as_str().map(str::to_owned)).collect()
     }
 
-    /// The address of every request since the last time.
+    /// The address of every request since the last time, but for those of the browser's own pages.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         let messages = self.log("performance");
         let parsed = messages.iter().filter_map(|entry| serde_json::from_str::<Value>(entry["message"].as_str()?).ok());
         let sent = parsed.filter(|event| event["message"]["method"] == "Network.requestWillBeSent");
-        sent.filter_map(|event| event["message"]["params"]["request"]["url"].as_str().map(str::to_owned)).collect()
+        let params = sent.map(|event| event["message"]["params"].clone());
+        let of_pages = params.filter(|sent| !sent["documentURL"].as_str().is_some_and(|page| page.starts_with("chrome:")));
+        of_pages.filter_map(|sent| sent["request"]["url"].as_str().map(str::to_owned)).collect()
     }
 
     fn log(&self, kind: &str) -> Vec<Value> {

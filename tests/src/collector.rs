@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -239,7 +240,22 @@ fn request(stream: &mut impl BufRead) -> Option<(String, String, Vec<u8>)> {
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).ok()?;
     let path = head.split(' ').nth(1)?.to_owned();
+    if head.to_ascii_lowercase().contains("content-encoding: gzip") {
+        body = unpacked(body);
+    }
     Some((path, head, body))
+}
+
+/// By the system's program: our own exporters pack nothing, but a real collector in between does.
+fn unpacked(body: Vec<u8>) -> Vec<u8> {
+    let mut gzip = Command::new("gzip");
+    let mut process =
+        gzip.arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("every system has gzip");
+    let mut input = process.stdin.take().expect("its input is piped");
+    let writing = std::thread::spawn(move || input.write_all(&body));
+    let output = process.wait_with_output().expect("it ends with its input").stdout;
+    writing.join().expect("writing does not panic").expect("it reads its input");
+    output
 }
 
 impl Kept {

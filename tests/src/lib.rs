@@ -5,6 +5,7 @@ pub mod actors;
 pub mod browser;
 pub mod collector;
 pub mod directory;
+pub mod observers;
 pub mod server;
 pub mod servers;
 pub mod socket;

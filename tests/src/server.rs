@@ -73,7 +73,8 @@ impl Server {
 
     fn start_in(directory: Arc<Directory>, settings: &[&str], variables: &[(&str, &str)]) -> Self {
         let home = directory.file("home");
-        let scripted = ["--model", "scripted"].into_iter().chain(settings.iter().flat_map(|setting| ["--set", *setting]));
+        let scripted =
+            ["--model", "scripted"].into_iter().chain(settings.iter().flat_map(|setting| ["--set", *setting]));
         Self::spawn(directory, &home, &scripted.collect::<Vec<_>>(), variables)
     }
 

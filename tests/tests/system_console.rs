@@ -49,7 +49,8 @@ fn two_clicks_correct_a_voice_and_the_correction_holds() {
     stage.stream("corrected").ended();
     stage.browser.open(&stage.server.url());
     let stranger = stage.browser.find_saying(".voice[data-tone=nobody]", "Nobody known");
-    let speaker = stage.browser.script("return Number(document.querySelector('.voice[data-tone=nobody]').dataset.speaker)", &[]);
+    let speaker =
+        stage.browser.script("return Number(document.querySelector('.voice[data-tone=nobody]').dataset.speaker)", &[]);
     assert!(stage.browser.text(&stranger).contains("Correct"));
     stage.browser.click(&stage.browser.find(".voice[data-tone=nobody] .voice-actions button:last-child"));
     stage.browser.click(&stage.browser.find_saying("dialog .option", "Carlo"));
@@ -81,7 +82,11 @@ fn one_segment_alone_is_corrected_from_the_table() {
     stage.browser.click(&stage.browser.find_saying("dialog .option", "Nobody"));
     stage.browser.find_saying(".toast", "This segment is nobody");
     let labels = stage.server.get("/v1/conversations/segments/labels").json();
-    assert_eq!((labels["segments"][0]["segment_only"].as_bool(), labels["voices"].as_array().map(Vec::len)), (Some(true), Some(0)), "{labels}");
+    assert_eq!(
+        (labels["segments"][0]["segment_only"].as_bool(), labels["voices"].as_array().map(Vec::len)),
+        (Some(true), Some(0)),
+        "{labels}"
+    );
     stage.browser.find_saying(".as-table tbody tr:first-child", "Nobody known");
     stage.page_is_clean();
 }
@@ -401,7 +406,8 @@ impl Drop for Stream {
 /// A person's clips to enrol.
 fn clips(person: &str) -> Vec<PathBuf> {
     let folder = home().join("voices/people").join(person);
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}; run `make setup`", folder.display()));
+    let entries =
+        std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}; run `make setup`", folder.display()));
     let mut clips: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder can be listed").path()).collect();
     clips.sort();
     clips
@@ -422,5 +428,7 @@ fn joined(clips: &[PathBuf]) -> (PathBuf, Directory) {
 /// `ROLLCALL_HOME`, else the home in the repository.
 fn home() -> PathBuf {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.rollcall");
-    std::env::var_os("ROLLCALL_HOME").map_or(repository, PathBuf::from)
+    let home = std::env::var_os("ROLLCALL_HOME").map_or(repository, PathBuf::from);
+    // A browser takes no path with `..` in it.
+    home.canonicalize().unwrap_or_else(|error| panic!("{}: {error}; run `make setup`", home.display()))
 }

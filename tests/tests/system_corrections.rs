@@ -89,8 +89,13 @@ async fn a_recording_alone_says_whose_number_is_meant_while_two_recordings_have_
         let lane = lanes.as_array().unwrap().iter().find(|lane| lane["recording_id"] == recording).cloned();
         lane.expect("the recording is live")["voices"][0]["person_id"].clone()
     };
-    assert_eq!((voices("first"), voices("second")), (json!("anna"), Value::Null), "the other, heard later, keeps its own");
+    assert_eq!(
+        (voices("first"), voices("second")),
+        (json!("anna"), Value::Null),
+        "the other, heard later, keeps its own"
+    );
 
-    let unheard = server.post(labels, &json!({"type": "label", "speaker": 3, "person_id": "anna", "recording_id": "third"}));
+    let unheard =
+        server.post(labels, &json!({"type": "label", "speaker": 3, "person_id": "anna", "recording_id": "third"}));
     assert_eq!((unheard.status, &unheard.json()["code"]), (422, &json!("unheard")), "{}", unheard.json());
 }

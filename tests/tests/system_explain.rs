@@ -23,7 +23,10 @@ async fn a_refused_stranger_is_told_everywhere_why_and_what_would_change_it() {
     let path = "/v1/conversations/talk/voices/1/explain";
     let explained = server.get(path).json();
     let voice = &explained["voices"][0];
-    assert_eq!((&explained["live"], &voice["status"], &voice["recording_id"]), (&json!(true), &json!("no_match"), &json!("recording")));
+    assert_eq!(
+        (&explained["live"], &voice["status"], &voice["recording_id"]),
+        (&json!(true), &json!("no_match"), &json!("recording"))
+    );
     assert_eq!(voice["candidates"][0]["person_id"], "anna");
     assert_eq!(voice["budget"]["voice_attempts_left"], 11);
     let told = &voice["explanation"];
@@ -44,7 +47,10 @@ async fn a_refused_stranger_is_told_everywhere_why_and_what_would_change_it() {
 
     client.stop().await;
     let ended = server.get(path).json();
-    assert_eq!((&ended["live"], &ended["voices"][0]["explanation"]["summary"]), (&json!(false), &json!("It got no name.")));
+    assert_eq!(
+        (&ended["live"], &ended["voices"][0]["explanation"]["summary"]),
+        (&json!(false), &json!("It got no name."))
+    );
     assert_eq!(server.get("/v1/conversations/talk/voices/2/explain").status, 404);
 }
 
@@ -58,8 +64,10 @@ async fn a_voice_with_a_name_lacks_nothing_and_one_that_said_too_little_is_told_
     client.speak(2, STRANGER, 1.0).await;
     client.event_where("exit", |exit| exit["reason"] == "window_shorter_than_minimum").await;
 
-    let explanation =
-        |speaker: u32| server.get(&format!("/v1/conversations/talk/voices/{speaker}/explain")).json()["voices"][0]["explanation"].clone();
+    let explanation = |speaker: u32| {
+        server.get(&format!("/v1/conversations/talk/voices/{speaker}/explain")).json()["voices"][0]["explanation"]
+            .clone()
+    };
     let named = explanation(1);
     assert!(named["summary"].as_str().unwrap().starts_with("This is "), "{named}");
     assert_eq!(named["missing"], json!([]));

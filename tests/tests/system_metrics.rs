@@ -1,7 +1,9 @@
 //! Goal: what a scraper of a real server sees is complete before any traffic, balanced after it, and names nobody.
 //! Method: a real server before and after a recording that meets verdicts, denials and exits; `promtool` judges both.
 
-use rollcall_tests::server::{Page, Server, http, promtool};
+use std::collections::BTreeSet;
+
+use rollcall_tests::server::{Page, Server, eventually, http, promtool};
 use rollcall_tests::socket::Client;
 use rollcall_tests::sound::{OWNER, STRANGER};
 use serde_json::json;
@@ -57,6 +59,14 @@ async fn after_traffic_the_books_balance_and_no_id_is_in_any_label() {
     assert_eq!(page.sum("omi_speaker_id_budget_exits_total"), page.exits("embedding_budget"));
     assert_eq!(page.value("omi_speaker_id_live_decisions_total{decision=\"accepted\",target=\"owner\"}"), 1.0);
     assert!(page.value("rollcall_verdict_seconds_count") >= 1.0);
+    assert_eq!(page.value("rollcall_voices_total"), 3.0);
+    assert_eq!(page.value("rollcall_selection_wait_seconds_count{class=\"first\"}"), 3.0);
+    assert_eq!(page.value("rollcall_selections_total{class=\"first\",override=\"no\"}"), 3.0);
+    assert!(page.value("rollcall_selections_total{class=\"repeat\",override=\"no\"}") >= 2.0, "those that were denied");
+    assert_eq!(page.value("rollcall_first_examination_seconds_count"), 3.0);
+    assert_eq!(page.value("rollcall_attempt_of_voice_bucket{le=\"1\"}"), 3.0, "each was its voice's first");
+    assert!(page.value("rollcall_frames_total{kind=\"audio\"}") >= 300.0, "thirty seconds in tenths");
+    assert!(page.value("rollcall_frames_total{kind=\"message\"}") >= 7.0, "a start, five segments, a stop");
     for (series, _) in page.samples() {
         assert!(!series.contains("needle"), "{series}");
     }
@@ -73,6 +83,80 @@ async fn open_metrics_is_given_on_request_and_text_otherwise() {
     let open = http(server.address(), "GET", "/metrics", &accept, b"").unwrap();
     assert!(open.header("content-type").starts_with("application/openmetrics-text; version=1.0.0"), "{}", open.head);
     assert!(open.body.ends_with("# EOF\n"));
+}
+
+#[tokio::test]
+async fn a_recording_that_goes_on_is_not_examined_for_the_first_time_again() {
+    let server = Server::start();
+    server.enrol("anna", OWNER, true);
+    for _ in 0..2 {
+        let mut client = Client::start(&server, "going-on", "going-on").await;
+        client.speak(1, STRANGER, 6.0).await;
+        client.verdict(1).await;
+        client.stop().await;
+    }
+    let page = server.metrics();
+    assert!(page.attempts("succeeded") >= 2.0);
+    assert_eq!(page.value("rollcall_first_examination_seconds_count"), 1.0);
+    assert_eq!(page.value("rollcall_selection_wait_seconds_count{class=\"first\"}"), 1.0);
+    assert!(page.value("rollcall_selection_wait_seconds_count{class=\"repeat\"}") >= 1.0);
+}
+
+#[tokio::test]
+async fn a_thousand_conversations_add_no_series() {
+    let server = Server::start_with(&["extraction.workers=2"]);
+    server.enrol("anna", OWNER, true);
+    let before = names(&server.metrics());
+    assert!(before.len() < SERIES_MAX, "{} series before any traffic", before.len());
+    let talks = (0..16).map(|part| converse_often(&server, part));
+    futures_util::future::join_all(talks).await;
+    let page = server.metrics();
+    assert_eq!(page.value("rollcall_voices_total"), 1024.0);
+    assert_eq!(page.attempts("reserved"), 1024.0, "each was examined");
+    assert_eq!(names(&page), before);
+}
+
+#[tokio::test]
+async fn who_is_turned_away_at_the_handshake_is_counted() {
+    let server = Server::start_with(&["sockets.sockets_max=1"]);
+    let refused = |reason: &str| server.metrics().value(&format!("rollcall_refused_total{{reason=\"{reason}\"}}"));
+    assert_eq!(server.get("/v1/listen").status, 400);
+    assert_eq!((refused("handshake"), refused("capacity")), (1.0, 0.0));
+    let _only = Client::start(&server, "only", "only").await;
+    let page = server.metrics();
+    assert_eq!((page.value("rollcall_sockets"), page.value("rollcall_sockets_max")), (1.0, 1.0));
+    assert_eq!(page.value("rollcall_queue_capacity"), 100.0, "one lane's slots");
+    let second = http(server.address(), "GET", "/v1/listen", &[("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")], b"");
+    assert_eq!(second.unwrap().status, 503);
+    assert_eq!((refused("handshake"), refused("capacity")), (1.0, 1.0));
+}
+
+#[tokio::test]
+async fn a_server_that_is_about_to_stop_says_that_it_is_not_ready() {
+    let server = Server::start();
+    eventually("it is ready", || (server.metrics().value("rollcall_ready") == 1.0).then_some(())).await;
+    // A client that has not gone yet: until it has, the server answers scrapes.
+    let mut client = Client::start(&server, "last", "last").await;
+    server.terminate();
+    client.event("goodbye").await;
+    eventually("it is not", || (server.metrics().value("rollcall_ready") == 0.0).then_some(())).await;
+}
+
+/// Series of a process, far below what any Prometheus minds.
+const SERIES_MAX: usize = 500;
+
+/// Sixty-four conversations after one another, each with an id, a recording and a voice of its own.
+async fn converse_often(server: &Server, part: u32) {
+    for talk in 0..64 {
+        let name = format!("talk-{part}-{talk}");
+        let mut client = Client::start(server, &name, &name).await;
+        client.speak(talk, STRANGER, 2.5).await;
+        client.stop().await;
+    }
+}
+
+fn names(page: &Page) -> BTreeSet<String> {
+    page.samples().iter().map(|(series, _)| series.clone()).collect()
 }
 
 /// The owner is recognised with one token, two strangers use up the others, and what comes then is denied.

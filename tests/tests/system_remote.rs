@@ -116,6 +116,42 @@ async fn what_a_server_does_wrong_is_counted_by_its_place_and_kind_and_the_query
 }
 
 #[tokio::test]
+async fn the_query_of_a_recording_that_ends_is_given_up_at_the_server_and_speaks_against_nobody() {
+    let there = Hostile::start(DIMENSION).expect("a port is free");
+    let endpoints = embedding(&there);
+    let settings = [
+        "extraction.engine=remote",
+        "remote.protocol=embedding",
+        "remote.timeout_seconds=60",
+        "extraction.run_deadline_seconds=60",
+        "extraction.reservation_deadline_seconds=120",
+        "extraction.workers=1",
+        &endpoints,
+    ];
+    let server = Server::start_with(&settings);
+    until_ready(&server).await;
+    server.enrol("anna", OWNER, true);
+    there.behave(Manner::StallsMidBody, 1);
+    let before = there.clips();
+    let mut client = Client::start(&server, "one", "talk").await;
+    client.speak(1, OWNER, 6.0).await;
+    eventually("its query is at the server", || (there.clips() > before).then_some(())).await;
+    drop(client);
+    let given_up = "rollcall_endpoint_failures_total{endpoint=\"0\",kind=\"given_up\"}";
+    eventually("it is given up", || (server.metrics().value(given_up) > 0.0).then_some(())).await;
+
+    // The one worker is free, and the server is still asked.
+    there.behave(Manner::Well, 1);
+    let mut client = Client::start(&server, "two", "other").await;
+    client.speak(1, OWNER, 6.0).await;
+    assert_eq!(client.verdict(1).await["person_id"], "anna");
+    let page = server.metrics();
+    let books = ["reserved", "succeeded", "failed"].map(|outcome| page.attempts(outcome));
+    assert_eq!(books, [2.0, 1.0, 1.0]);
+    assert_eq!(circuit(&server, "closed"), 1.0);
+}
+
+#[tokio::test]
 async fn a_service_starts_before_its_servers_do() {
     let mut there = Hostile::start(DIMENSION).expect("a port is free");
     let endpoints = embedding(&there);

@@ -32,6 +32,7 @@ async fn a_client_that_does_not_read_loses_its_socket_and_its_neighbour_goes_on(
     let open = || server.metrics().value("rollcall_sockets");
     eventually("the deaf client's socket is closed", || (open() == 1.0).then_some(())).await;
     assert!([End::Cut, End::Code(1008)].contains(&deaf.end().await));
+    assert_eq!(server.metrics().value("rollcall_refused_total{reason=\"slow_client\"}"), 1.0);
 
     neighbour.speak(0, OWNER, 6.0).await;
     assert_eq!(neighbour.verdict(0).await["person_id"], "anna");

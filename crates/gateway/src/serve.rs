@@ -7,6 +7,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -32,8 +33,9 @@ use crate::http::{self, Api};
 use crate::listen;
 use crate::live::corrections::Corrections;
 use crate::live::protocol::Bounds;
-use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Registry, Service, Settings, SharePer, SocketLimits};
+use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Journal, JournalError, Registry, Service, Settings, SharePer, SocketLimits};
 use crate::people::People;
+use crate::simulate::trace::{self, Header};
 
 /// A client that still sends while the process ends has this long before its connection is cut.
 const HTTP_SHUTDOWN_SECONDS: u64 = 1;
@@ -64,6 +66,9 @@ pub enum ServeError {
     /// The metrics cannot be set up.
     #[error(transparent)]
     Telemetry(#[from] StartError),
+    /// What the schedulers do cannot be recorded.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// The collector that the environment names cannot be used.
     #[error(transparent)]
     Otlp(#[from] telemetry::OtlpError),
@@ -142,6 +147,8 @@ impl Server {
         if tokio::time::timeout_at(began + self.drain, written).await.is_err() {
             tracing::warn!("the drain time passed; the newest history is missing");
         }
+        let journal = self.service.journal.clone();
+        tokio::task::spawn_blocking(move || journal.finish()).await.map_err(io::Error::other)?;
         let telemetry = self.service.telemetry.clone();
         let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
         if !is_flushed {
@@ -168,6 +175,7 @@ pub(crate) fn assemble(
         corrections: Corrections::new(store.clone()),
         capsules: Capsules::new(store.clone(), sealer, telemetry.metrics().clone(), (clock, life, evidence_floor)),
         history: History::start(store.clone(), config.history.keep_days),
+        journal: journal(config, engine.turns_max(), clock)?,
         telemetry,
         store,
         people: follow(people),
@@ -180,6 +188,18 @@ pub(crate) fn assemble(
     observe(&service, people.clone());
     sweep(Arc::downgrade(&service));
     Ok(service)
+}
+
+/// Where what the schedulers do is recorded, if it is.
+fn journal(config: &Config, workers: usize, clock: Clock) -> Result<Journal, JournalError> {
+    let Some(path) = &config.server.record else { return Ok(Journal::off()) };
+    let header = Header {
+        rollcall_trace: trace::line::VERSION,
+        workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
+        settings: trace::line::Settings::of(&limits(config), &budget_limits(config)),
+    };
+    let bytes_max = u64::from(config.server.record_mebibytes) * 1024 * 1024;
+    Journal::start(Path::new(path), &header, bytes_max, clock)
 }
 
 /// Lets go, as long as the service lives, of what recordings knew that are over.

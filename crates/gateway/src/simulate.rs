@@ -41,6 +41,7 @@ mod script;
 mod setup;
 mod slots;
 mod summary;
+pub mod trace;
 mod variant;
 mod voices;
 mod world;
@@ -57,6 +58,7 @@ use script::Script;
 use setup::Bounds;
 pub use setup::Setup;
 pub use summary::{Row, Summary};
+pub use trace::{Trace, TraceReport};
 pub use variant::Variant;
 
 /// Runs a scenario to its end under the service's defaults.

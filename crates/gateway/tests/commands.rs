@@ -30,7 +30,7 @@ fn a_simulated_scenario_says_the_same_twice_and_only_the_fair_order_examines_the
 fn without_a_scenario_each_is_said_in_one_line_and_played_and_an_unknown_one_is_refused() {
     let home = Home::new();
     let table = good(&home.rollcall(&["simulate"]));
-    for name in ["seed", "household", "meeting", "flood", "resends", "bursts"] {
+    for name in ["seed", "household", "meeting", "flood", "resends", "bursts", "overload", "noise"] {
         let lines = table.lines().filter(|line| line.split_whitespace().next() == Some(name)).count();
         assert_eq!(lines, 3, "what it is, and a row for each policy: {table}");
     }

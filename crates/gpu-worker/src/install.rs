@@ -189,7 +189,8 @@ fn make(
             }
             progress(says);
             let with = with.map(|text| workshop.write("with.json", text)).transpose()?;
-            let inputs: Vec<&Path> = [Some(&whole), with.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+            let inputs: Vec<&Path> =
+                [Some(&whole), with.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
             python.make(workshop, derive, &inputs)
         }
     }

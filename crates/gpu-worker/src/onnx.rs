@@ -20,9 +20,10 @@ use ort::value::TensorRef;
 
 use crate::engine::Clip;
 use crate::extractor::{Answers, BuildError, ExtractError, Extractor, Stopper};
+use crate::fbank::RATE;
 use crate::front_end::{Encoder, FrontEnd, Shape};
 use crate::manifest::Manifest;
-use crate::provider::Provider;
+use crate::provider::{Engines, Provider};
 use crate::runtime::Runtime;
 
 pub use factory::OnnxFactory;
@@ -76,8 +77,15 @@ impl OnnxExtractor {
     /// As [`OnnxExtractor::open`], and when there can be no session at this site.
     pub fn open_on(runtime: &'static Runtime, model: &Model, site: Site) -> Result<Self, BuildError> {
         let graph = model.graph();
-        let session = session_at(runtime, graph, site)
-            .map_err(|reason| BuildError(format!("cannot load `{}`: {reason}", graph.display())))?;
+        let unloadable = |reason| BuildError(format!("cannot load `{}`: {reason}", graph.display()));
+        let engines = match site.provider {
+            Provider::Cpu | Provider::Cuda => None,
+            Provider::TensorRt => {
+                let described = session(runtime, graph).map_err(unloadable)?;
+                described.inputs().first().map(|input| Engines::of(model, input.name()))
+            }
+        };
+        let session = session_at(runtime, graph, site, engines.as_ref()).map_err(unloadable)?;
         let Manifest { dimension, front_end, .. } = *model.manifest();
         let (input, output) = ports(&session, &front_end, dimension)
             .ok_or_else(|| BuildError(format!("`{}` is no speaker model of {dimension} values", graph.display())))?;
@@ -85,7 +93,17 @@ impl OnnxExtractor {
         let options = Arc::new(options);
         let columns = front_end.columns();
         let encoder = Encoder::new(front_end);
-        Ok(Self { session, input, output, dimension, columns, options, encoder, features: Vec::new() })
+        let mut extractor = Self { session, input, output, dimension, columns, options, encoder, features: Vec::new() };
+        if site.provider != Provider::Cpu {
+            extractor.warm_up()?;
+        }
+        Ok(extractor)
+    }
+
+    /// A device loads its kernels with its first run, which takes seconds: not within a query.
+    fn warm_up(&mut self) -> Result<(), BuildError> {
+        let clip = form::noise(2 * RATE);
+        self.extract(&clip).map(drop).map_err(|error| BuildError(format!("a first run failed: {error}")))
     }
 
     /// The vectors of several clips in one run, or the first error of any of them.
@@ -196,13 +214,18 @@ impl Extractor for OnnxExtractor {
 
 /// A session on the processors, with one thread.
 pub(crate) fn session(runtime: &'static Runtime, graph: &Path) -> Result<Session, String> {
-    session_at(runtime, graph, Site::default())
+    session_at(runtime, graph, Site::default(), None)
 }
 
-fn session_at(runtime: &'static Runtime, graph: &Path, site: Site) -> Result<Session, String> {
+fn session_at(
+    runtime: &'static Runtime,
+    graph: &Path,
+    site: Site,
+    engines: Option<&Engines>,
+) -> Result<Session, String> {
     let builder = Session::builder(runtime.environment()).map_err(|error| error.to_string())?;
     let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| error.to_string())?;
-    let dispatches = site.provider.dispatches(site.device);
+    let dispatches = site.provider.dispatches(site.device, engines);
     let builder = builder.with_execution_providers(dispatches).map_err(|error| error.to_string())?;
     let builder = builder.with_intra_threads(site.threads.get()).map_err(|error| error.to_string())?;
     let builder = builder.with_inter_threads(1).map_err(|error| error.to_string())?;

@@ -162,6 +162,12 @@ impl Pool {
         self.inner.shared.wait_ready(within)
     }
 
+    /// How long the first worker may take to come up: [`Settings::build_max`].
+    #[must_use]
+    pub fn build_max(&self) -> Duration {
+        self.inner.shared.settings.build_max
+    }
+
     /// Extracts one voiceprint and waits for it, for callers without an async runtime. Blocks the thread for at most
     /// [`Settings::patience`].
     ///

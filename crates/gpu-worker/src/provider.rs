@@ -3,6 +3,9 @@
 //! A provider that is asked for by name is taken or the pool does not start; only [`Choice::Auto`] falls back to the CPU,
 //! and says so. The processors of the machine are always there; the others come with the runtime library.
 
+mod engines;
+mod libraries;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,6 +13,8 @@ use ort::ep::{self, ExecutionProvider as _, ExecutionProviderDispatch};
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::Runtime;
+
+pub(crate) use engines::Engines;
 
 /// More devices than one machine holds; beyond it the list is surely a slip of the pen.
 const DEVICES_MAX: usize = 64;
@@ -67,14 +72,14 @@ pub enum ProviderError {
         runtime: String,
     },
     /// The runtime offers it, and no session can be made with it.
-    #[error(
-        "{asked} does not work here: {reason}; mend its driver and libraries, or take the provider `auto` or `cpu`"
-    )]
+    #[error("{asked} does not work here: {reason}; {mend}, or take the provider `auto` or `cpu`")]
     Broken {
         /// What was asked for.
         asked: Provider,
         /// What the runtime said.
         reason: String,
+        /// What to do about it.
+        mend: &'static str,
     },
     /// The devices make no sense.
     #[error("`devices` must name up to 64 devices, each once")]
@@ -102,15 +107,32 @@ impl Provider {
         }
     }
 
-    /// What a session is told. Whatever cannot be registered is an error and no silent fallback.
-    pub(crate) fn dispatches(self, device: u16) -> Vec<ExecutionProviderDispatch> {
+    /// Loads what it needs and what lies beside the runtime. What is missing is missed when a session is made.
+    pub(crate) fn prepare(self, runtime: &'static Runtime) {
+        libraries::preload(runtime.library(), self);
+    }
+
+    /// What a session is told. Whatever cannot be registered is an error and no silent fallback. `engines` are TensorRT's.
+    pub(crate) fn dispatches(self, device: u16, engines: Option<&Engines>) -> Vec<ExecutionProviderDispatch> {
         let device = i32::from(device);
-        let cuda = || ep::CUDA::default().with_device_id(device).build().error_on_failure();
+        // Every clip has another length. The usual search would try every algorithm of each of two hundred convolutions for
+        // every new one, within the query; and memory that doubles with each is soon all there is.
+        let cuda = || {
+            let provider = ep::CUDA::default().with_device_id(device);
+            let provider = provider.with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic);
+            let provider = provider.with_arena_extend_strategy(ep::ArenaExtendStrategy::SameAsRequested);
+            provider.build().error_on_failure()
+        };
         match self {
             Self::Cpu => Vec::new(),
             Self::Cuda => vec![cuda()],
             Self::TensorRt => {
-                vec![ep::TensorRT::default().with_device_id(device).build().error_on_failure(), cuda()]
+                let provider = ep::TensorRT::default().with_device_id(device);
+                let provider = match engines {
+                    Some(engines) => engines.tell(provider),
+                    None => provider,
+                };
+                vec![provider.build().error_on_failure(), cuda()]
             }
         }
     }
@@ -176,10 +198,13 @@ pub(crate) fn take(
     runtime: &str,
 ) -> Result<Taken, ProviderError> {
     let taken = |provider| Ok(Taken { provider, instead: None });
-    let insist = |asked| match (offers(asked), works(asked)) {
-        (false, _) => Err(ProviderError::NotOffered { asked, runtime: runtime.to_owned() }),
-        (true, Err(reason)) => Err(ProviderError::Broken { asked, reason }),
-        (true, Ok(())) => taken(asked),
+    let works = |provider| works(provider).map_err(|said| libraries::in_short(&said));
+    let insist = |asked| {
+        if !offers(asked) {
+            return Err(ProviderError::NotOffered { asked, runtime: runtime.to_owned() });
+        }
+        works(asked).map_err(|reason| ProviderError::Broken { asked, mend: libraries::mend(&reason), reason })?;
+        taken(asked)
     };
     match choice {
         Choice::Cpu => taken(Provider::Cpu),
@@ -190,7 +215,8 @@ pub(crate) fn take(
         Choice::Auto => match works(Provider::Cuda) {
             Ok(()) => taken(Provider::Cuda),
             Err(reason) => {
-                let instead = Some(format!("cuda does not work here, and the CPU was taken: {reason}"));
+                let mend = libraries::mend(&reason);
+                let instead = Some(format!("cuda does not work here, and the CPU was taken: {reason}; {mend}"));
                 Ok(Taken { provider: Provider::Cpu, instead })
             }
         },

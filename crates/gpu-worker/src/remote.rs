@@ -181,12 +181,18 @@ impl RemoteExtractor {
         let sent = Instant::now();
         let traceparent = course.and_then(Course::traceparent);
         let asked = self.asker.ask(&going.reach, (clip, traceparent), sent + given);
-        let asked = asked.map_err(|fault| match fault {
+        let asked = asked.map_err(|fault| {
             // Whatever a socket that was shut down looks like, half an answer included.
-            _ if self.client.line().agent().is_none() => Fault::GivenUp,
+            let given_up = self.client.line().agent().is_none();
             // A server that had less than half of its time is not judged by it.
-            Fault::Stalled if given < self.timeout / 2 => Fault::OutOfTime,
-            fault => fault,
+            let had_little = fault == Fault::Stalled && given < self.timeout / 2;
+            if given_up {
+                Fault::GivenUp
+            } else if had_little {
+                Fault::OutOfTime
+            } else {
+                fault
+            }
         });
         if let Some(course) = course {
             course.note_request(request(&going.reach, sent, asked.as_ref().err()));
@@ -202,7 +208,13 @@ fn request(reach: &Reach, sent: Instant, fault: Option<&Fault>) -> Request {
         Some(Fault::Status(status) | Fault::Refused(status)) => Some(*status),
         Some(_) | None => None,
     };
-    Request { server: reach.place.authority.clone(), sent, over: Instant::now(), fault: fault.map(|fault| fault.kind()), status }
+    Request {
+        server: reach.place.authority.clone(),
+        sent,
+        over: Instant::now(),
+        fault: fault.map(|fault| fault.kind()),
+        status,
+    }
 }
 
 impl Extractor for RemoteExtractor {

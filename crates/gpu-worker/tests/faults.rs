@@ -12,6 +12,7 @@ fn a_fault_run_finds_no_trouble() {
     println!("{report}");
     assert!(report.queries() >= queries);
     assert_eq!(report.troubles(), Vec::<String>::new());
-    let spoiled: Vec<&str> = report.rows.iter().filter(|row| row.failed + row.left == 0).map(|row| row.fault.as_str()).collect();
+    let spoiled: Vec<&str> =
+        report.rows.iter().filter(|row| row.failed + row.left == 0).map(|row| row.fault.as_str()).collect();
     assert_eq!(spoiled, Vec::<&str>::new(), "a fault that no query met shows nothing");
 }

@@ -43,14 +43,14 @@ pub(crate) const SELECTION: Distribution = Distribution {
     classes: Class::ALL,
 };
 
-/// From a voice's first segment to its first query, so the time in which it says enough is part of it: the bounds begin
-/// where two seconds of speech can be heard.
+/// From a voice's first segment to its first query. A transcriber that sends whole turns makes it a wait for a turn alone; one
+/// that sends pieces adds the time in which the voice says enough: hence milliseconds to minutes.
 pub(crate) const FIRST_EXAMINATION: Distribution = Distribution {
     name: "rollcall_first_examination_seconds",
     instrument: "rollcall_first_examination",
     unit: "s",
     help: "Time from a voice's first segment to its first query, gathering enough speech and waiting together.",
-    bounds: &[0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0],
+    bounds: &[0.001, 0.01, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0],
     classes: &[],
 };
 
@@ -160,7 +160,11 @@ mod tests {
         let mut families = Vec::new();
         complete(&mut families);
         assert_eq!(families.len(), DISTRIBUTIONS.len());
-        assert!(families.iter().all(|family| family.get_metric().len() == if family.name() == SELECTION.name { 2 } else { 1 }));
+        assert!(
+            families
+                .iter()
+                .all(|family| family.get_metric().len() == if family.name() == SELECTION.name { 2 } else { 1 })
+        );
     }
 
     #[test]

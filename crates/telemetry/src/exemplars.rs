@@ -54,6 +54,14 @@ impl Exemplars {
         }
     }
 
+    /// Keeps one of a new trace, and answers what a page says of it.
+    #[cfg(test)]
+    pub(crate) fn keep_one(&self, series: Series, bounds: &[f64], value: f64) -> String {
+        let exemplar = Exemplar { trace: TraceContext::random(), value, at: 1.5 };
+        self.keep(series, bounds, exemplar);
+        exemplar.text()
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Series, Vec<Option<Exemplar>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,10 +100,8 @@ mod tests {
 
     const BOUNDS: &[f64] = &[0.1, 1.0];
 
-    fn keep(exemplars: &Exemplars, value: f64) -> TraceContext {
-        let trace = TraceContext::random();
-        exemplars.keep(("latency", Vec::new()), BOUNDS, Exemplar { trace, value, at: 1.5 });
-        trace
+    fn keep(exemplars: &Exemplars, value: f64) -> String {
+        exemplars.keep_one(("latency", Vec::new()), BOUNDS, value)
     }
 
     #[test]
@@ -104,7 +110,7 @@ mod tests {
         assert!(exemplars.of("latency", &[]).is_empty());
         keep(&exemplars, 0.05);
         let (fast, beyond) = (keep(&exemplars, 0.1), keep(&exemplars, 7.0));
-        let traces = exemplars.of("latency", &[]).into_iter().map(|kept| kept.map(|kept| kept.trace));
+        let traces = exemplars.of("latency", &[]).into_iter().map(|kept| kept.map(|kept| kept.text()));
         assert_eq!(traces.collect::<Vec<_>>(), [Some(fast), None, Some(beyond)]);
         assert!(exemplars.of("latency", &[("class".into(), "first".into())]).is_empty());
     }

@@ -26,7 +26,12 @@ pub(crate) fn observe(levels: &Levels, meter: &Meter, version: &str) {
 
 /// What is there and under way now.
 fn work(levels: &Levels, meter: &Meter) {
-    gauge(meter, "rollcall_ready", "1 while the service takes new sockets and can extract, as /readyz says; else 0.", &levels.ready);
+    gauge(
+        meter,
+        "rollcall_ready",
+        "1 while the service takes new sockets and can extract, as /readyz says; else 0.",
+        &levels.ready,
+    );
     gauge(meter, "rollcall_queue_slots", "Voices waiting to be examined, in all conversations.", &levels.queue_slots);
     gauge(meter, "rollcall_open_queries", "Voiceprint queries reserved and not yet settled.", &levels.open_queries);
     gauge(meter, "rollcall_sockets", "Open sockets.", &levels.sockets);
@@ -40,10 +45,20 @@ fn work(levels: &Levels, meter: &Meter) {
 fn room(levels: &Levels, meter: &Meter) {
     let capacity = "Voices that the queues of all open sockets hold at most.";
     gauge(meter, "rollcall_queue_capacity", capacity, &levels.queue_capacity);
-    gauge(meter, "rollcall_turns", "Queries that may be under way at once, running and prefetched together.", &levels.turns);
+    gauge(
+        meter,
+        "rollcall_turns",
+        "Queries that may be under way at once, running and prefetched together.",
+        &levels.turns,
+    );
     gauge(meter, "rollcall_workers", "Extraction workers that are configured.", &levels.workers);
     gauge(meter, "rollcall_sockets_max", "Sockets that the process takes at most.", &levels.sockets_max);
-    gauge(meter, "rollcall_conversations_max", "Conversations that the process holds at most.", &levels.conversations_max);
+    gauge(
+        meter,
+        "rollcall_conversations_max",
+        "Conversations that the process holds at most.",
+        &levels.conversations_max,
+    );
 }
 
 /// What is kept on disk, or waits for it.
@@ -51,7 +66,10 @@ fn kept(levels: &Levels, meter: &Meter) {
     gauge(meter, "rollcall_people", "Enrolled people.", &levels.people);
     let store = meter.u64_observable_gauge("rollcall_store").with_unit("By");
     let bytes = levels.store_bytes.clone();
-    store.with_description("Size of the store on disk.").with_callback(move |gauge| gauge.observe(bytes.value(), &[])).build();
+    store
+        .with_description("Size of the store on disk.")
+        .with_callback(move |gauge| gauge.observe(bytes.value(), &[]))
+        .build();
     let rows = "Segments and voices of the history that are not on disk yet.";
     gauge(meter, "rollcall_history_backlog_rows", rows, &levels.history.waiting);
     let rows_max = "Segments and voices of the history that may wait for the disk; beyond it the oldest are left out.";

@@ -68,9 +68,7 @@ where
     let builder = tracing_subscriber::fmt().with_env_filter(directives).with_writer(writer);
     Ok(match format {
         Format::Readable => Box::new(builder.with_ansi(colour).finish().with(export)),
-        Format::Json => {
-            Box::new(builder.json().flatten_event(true).with_current_span(false).finish().with(export))
-        }
+        Format::Json => Box::new(builder.json().flatten_event(true).with_current_span(false).finish().with(export)),
     })
 }
 
@@ -122,6 +120,32 @@ mod tests {
             cap: Cap::Both,
             trace: None,
         }
+    }
+
+    #[test]
+    fn a_record_for_the_collector_has_its_level_its_fields_and_its_trace() {
+        let (trace_id, span_id) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let exported = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            crate::otlp::body_of(stream)
+        });
+        let queue = export::tests::queue(&endpoint);
+        let layer = export::Export(Some(queue.clone()));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::warn!(target: "door", trace_id, span_id, answer = 42, share = 0.5, is_open = true, "hello");
+        });
+        let asked = queue.flush().unwrap();
+        let records = export::tests::decode(&exported.join().unwrap());
+        drop(asked);
+        let (scope, record) = &records[0];
+        assert_eq!((records.len(), scope.as_str()), (1, "door"));
+        assert_eq!((record.severity_text.as_str(), record.severity_number), ("WARN", 13));
+        assert_eq!(record.trace_id, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c_u128.to_be_bytes());
+        assert_eq!(record.span_id, 0xb7ad_6b71_6920_3331_u64.to_be_bytes());
+        let keys: Vec<&str> = record.attributes.iter().map(|pair| pair.key.as_str()).collect();
+        assert_eq!(keys, ["answer", "share", "is_open"]);
     }
 
     #[test]

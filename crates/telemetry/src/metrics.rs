@@ -59,8 +59,14 @@ impl Metrics {
             first_examination: Timed::new(&FIRST_EXAMINATION, meter, &exemplars),
             extraction: Timed::new(&EXTRACTION, meter, &exemplars),
             attempt: ATTEMPT.build(meter),
-            selections: counter("rollcall_selections", "Voices whose turn came, by class and by whether they had reached the age override."),
-            voices: counter("rollcall_voices", "Numbers that were heard for the first time in a lane of a conversation."),
+            selections: counter(
+                "rollcall_selections",
+                "Voices whose turn came, by class and by whether they had reached the age override.",
+            ),
+            voices: counter(
+                "rollcall_voices",
+                "Numbers that were heard for the first time in a lane of a conversation.",
+            ),
             frames: counter("rollcall_frames", "Frames that sockets sent and that were taken, by what they carry."),
             failures: counter("rollcall_extraction_failures", "Queries that brought no voiceprint, by the reason."),
             refusals: counter("rollcall_refused", "Audio, messages and sockets refused at the door, by the reason."),

@@ -133,4 +133,15 @@ impl Otlp {
 }
 
 #[cfg(test)]
+pub(crate) use queue::tests::body_of;
+
+#[cfg(test)]
+impl Otlp {
+    /// Where logs go.
+    pub(crate) fn unwrap_logs(self) -> (Target, Limits) {
+        self.logs.expect("they go somewhere")
+    }
+}
+
+#[cfg(test)]
 mod tests;

@@ -38,7 +38,9 @@ struct Sample {
 type Shown = (&'static str, &'static str, &'static str, fn(&Sample) -> &AtomicU64);
 
 const SHOWN: [Shown; 6] = [
-    ("rollcall_process_resident_memory", "By", "Memory of the process that is resident.", |sample| &sample.resident_bytes),
+    ("rollcall_process_resident_memory", "By", "Memory of the process that is resident.", |sample| {
+        &sample.resident_bytes
+    }),
     (
         "rollcall_process_memory_max",
         "By",
@@ -62,7 +64,10 @@ impl Process {
         keep(&self.0.open_files, open_files());
         keep(&self.0.files_max, room::files_max(Path::new("/")));
         keep(&self.0.memory_max_bytes, room::memory_max(Path::new("/")));
-        keep(&self.0.cores, std::thread::available_parallelism().ok().and_then(|cores| u64::try_from(cores.get()).ok()));
+        keep(
+            &self.0.cores,
+            std::thread::available_parallelism().ok().and_then(|cores| u64::try_from(cores.get()).ok()),
+        );
     }
 
     /// Registers the instruments that show the last sample.

@@ -12,9 +12,9 @@ use prometheus::proto::MetricFamily;
 use crate::accounts::Accounts;
 use crate::distributions;
 use crate::encode;
-use crate::metrics::Metrics;
 use crate::labels::Signal;
 use crate::logs;
+use crate::metrics::Metrics;
 use crate::otlp::{Counts, Export, Otlp, Queue, Reader, Resource, Shipment, all_sent, refused_records, refused_spans};
 use crate::traces::{self, QueryTrace, Tracer};
 

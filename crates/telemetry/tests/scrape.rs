@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use telemetry::{
-    Accounts, Cap, Carried, Circuit, Class, Decision, Denial, Endpoint, EndpointFailure, ExitReason, FailureKind,
-    FrameKind, Incidence, Outcome, Override, Reconnect, Refusal, Settled, Target, Telemetry, Violation,
+    Accounts, Cap, Carried, Circuit, Class, Decision, Denial, Endpoint, EndpointFailure, ExitReason, Exported,
+    FailureKind, FrameKind, Incidence, Outcome, Override, Reconnect, Refusal, Settled, Signal, Target, Telemetry,
+    Violation,
 };
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
@@ -96,6 +97,12 @@ fn every_own_series_with_a_closed_label_set_and_every_histogram_is_there_before_
     for kind in FrameKind::ALL {
         assert_eq!(page.value(&format!("rollcall_frames_total{{kind=\"{kind}\"}}")), 0.0);
     }
+    for signal in Signal::ALL {
+        for outcome in Exported::ALL {
+            let series = format!("rollcall_telemetry_items_total{{outcome=\"{outcome}\",signal=\"{signal}\"}}");
+            assert_eq!(page.value(&series), 0.0);
+        }
+    }
     assert_eq!(page.value("rollcall_attempt_of_voice_count"), 0.0);
     for histogram in ["verdict", "first_examination", "extraction"] {
         assert_eq!(page.value(&format!("rollcall_{histogram}_seconds_count")), 0.0);
@@ -112,7 +119,7 @@ fn no_label_is_an_id() {
     book_one_of_each(&telemetry);
     let allowed = [
         "cap", "outcome", "reason", "target", "decision", "kind", "carried", "version", "le", "endpoint", "state",
-        "provider", "class", "override",
+        "provider", "class", "override", "signal",
     ];
     for series in scrape(&telemetry).0.keys() {
         let labels = series.split_once('{').map_or("", |(_, labels)| labels.trim_end_matches('}'));

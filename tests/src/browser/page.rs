@@ -37,13 +37,11 @@ impl Browser {
     }
 
     /// The first visible thing that a selector finds, as soon as it is there.
-    #[must_use]
     pub fn find(&self, css: &str) -> Element {
         self.until(css, || self.all(css).into_iter().find(|element| self.is_shown(element)))
     }
 
     /// The first visible thing of a selector whose text holds something, as soon as it is there.
-    #[must_use]
     pub fn find_saying(&self, css: &str, part: &str) -> Element {
         let says = |element: &Element| self.is_shown(element) && self.text(element).contains(part);
         self.until(&format!("{css} that says {part:?}"), || self.all(css).into_iter().find(says))

@@ -10,7 +10,9 @@
 mod load;
 mod scrape;
 mod server;
+mod sink;
 mod sound;
+pub mod traces;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -37,6 +39,8 @@ pub struct Plan {
     pub config: Config,
     /// The `rollcall` binary that serves.
     pub binary: PathBuf,
+    /// Environment variables of the server, beside those of this process.
+    pub environment: Vec<(&'static str, String)>,
 }
 
 /// Why nothing was measured.

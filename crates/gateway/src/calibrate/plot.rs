@@ -3,7 +3,7 @@
 //! The file stands alone: no script, no font, no link. The DET axes are in normal deviates, as usual, so that two normal
 //! distributions give a straight line; both end at 0.1 % and 99 %, and what lies beyond is drawn on the edge.
 
-use super::rates::{DISTANCE_MAX, Point, Rates};
+use super::rates::{DISTANCE_MAX, Point};
 use super::report::{self, Report};
 use super::{RatesError, Trial};
 use crate::svg::Canvas;

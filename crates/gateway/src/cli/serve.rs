@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// Record what the schedulers do, as metadata only, for `rollcall simulate --trace FILE`
+    #[arg(long, value_name = "FILE")]
+    record: Option<String>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
@@ -33,6 +36,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     if let Some(listen) = &args.listen {
         config.server.listen.clone_from(listen);
         config.validate()?;
+    }
+    if let Some(record) = &args.record {
+        config.server.record = Some(record.clone());
     }
     context.start_logs(telemetry::DEFAULT_FILTER)?;
     let engine = context.open_engine_to_serve()?;
@@ -101,7 +107,7 @@ impl Stop {
 impl From<ServeError> for CliError {
     fn from(error: ServeError) -> Self {
         match error {
-            ServeError::Bind { .. } | ServeError::Otlp(_) => Self::input(error),
+            ServeError::Bind { .. } | ServeError::Otlp(_) | ServeError::Journal(_) => Self::input(error),
             ServeError::Telemetry(_) | ServeError::Server(_) => Self::failed(error),
         }
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{CliError, Context, print};
 use crate::serve;
-use crate::simulate::{Drawing, Policy, Scenario, Setup, Summary, Table, drawings, simulate_within};
+use crate::simulate::{Drawing, Policy, Scenario, Setup, Summary, Table, Trace, drawings, simulate_within};
 
 /// Seeds of a summary or a drawing, unless another number is asked for: the quarters of a distribution stand still from there.
 const SEEDS: u64 = 40;
@@ -17,9 +17,10 @@ const SEEDS: u64 = 40;
 /// Arguments of `rollcall simulate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples: rollcall simulate seed --policy fifo\n          \
-                        rollcall simulate household --options\n\
+                        rollcall simulate household --options\n          \
+                        rollcall simulate --trace recorded.jsonl --policy fifo\n\
                         Without a scenario it says what each is, and plays them all. The same seed gives the same output \
-                        on every machine. --set budget.… and queue.… hold here, too.")]
+                        on every machine. --set budget.… and queue.… hold in scenarios, too; a trace brings its own.")]
 pub(super) struct Args {
     /// What happens; left out, everything
     scenario: Option<Scenario>,
@@ -30,13 +31,16 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Play so many seeds, and sum up what came of them under each policy
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", conflicts_with = "trace", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
     /// Sum up the service's order under each option of the budget and the queue that is off by default
-    #[arg(long, conflicts_with = "policy")]
+    #[arg(long, conflicts_with_all = ["trace", "policy"])]
     options: bool,
+    /// What a server recorded (`rollcall serve --record FILE`), instead of a scenario
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    trace: Option<PathBuf>,
     /// Draw instead of printing: all drawings into this directory
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["json", "options", "policy"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["trace", "json", "options", "policy"])]
     plot: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
@@ -44,6 +48,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
+    if let Some(path) = &args.trace {
+        return show(args.json, &Trace::read(path).map_err(CliError::input)?.replay(args.policy));
+    }
     let setup = Setup { limits: serve::limits(&context.config), budget: serve::budget_limits(&context.config) };
     let scenarios = args.scenario.map_or(Scenario::ALL.to_vec(), |scenario| vec![scenario]);
     let seeds = (args.seed, args.seeds.unwrap_or(SEEDS));

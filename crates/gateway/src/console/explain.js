@@ -20,7 +20,7 @@ const DISTANCE_MAX = 1.2;
 
 let open;
 
-/** `asked` has `voice`, `lane` and `conversation`. */
+/** `asked` has `voice`, `lane`, `conversation` and `people`, who have the names. */
 export function openExplanation(asked) {
   const content = el("div", { class: "explained" }, el("p", { class: "hint" }, "Asking …"));
   const closed = () => (open = undefined);
@@ -54,19 +54,19 @@ async function read(asked) {
   }
 }
 
-function draw({ content, voice, lane }, told) {
+function draw({ content, voice, lane, people }, told) {
   const own = told.voices.filter((told) => voiceKey(told.recording_id, told) === voiceKey(lane.recording_id, voice));
   const shown = own.length > 0 ? own : told.voices;
-  content.replaceChildren(...shown.flatMap(part));
+  content.replaceChildren(...shown.flatMap((voice) => part(voice, people)));
 }
 
-function part(voice) {
+function part(voice, people) {
   const { explanation, candidates = [], clips = [] } = voice;
   const lists = PARTS.filter(([name]) => explanation?.[name]?.length > 0).map(([name, title]) => section(title, explanation[name]));
   return [
     el("p", { class: "lead" }, explanation?.summary ?? ""),
     ...lists,
-    candidates.length > 0 ? nearest(candidates) : undefined,
+    candidates.length > 0 ? nearest(candidates, people) : undefined,
     clips.length > 0 ? section("Clips that the evidence rests on", [clips.map(duration).join(", ")]) : undefined,
   ].filter(Boolean);
 }
@@ -76,12 +76,12 @@ function section(title, sentences) {
   return el("section", {}, el("h3", { class: "part-title" }, title), list);
 }
 
-function nearest(candidates) {
+function nearest(candidates, people) {
   const rows = candidates.map((candidate) => {
     const bar = new Bar();
     bar.update(1 - candidate.distance / DISTANCE_MAX);
     const picture = el("td", { class: "picture" }, bar.node);
-    const name = el("th", { scope: "row" }, candidate.person_name ?? candidate.person_id);
+    const name = el("th", { scope: "row" }, candidate.person_name ?? people.nameOf(candidate.person_id));
     return el("tr", {}, name, el("td", {}, distance(candidate.distance)), picture, el("td", {}, LEVELS[candidate.level] ?? ""));
   });
   const heads = ["Person", "Distance", "", "Level"].map((title) =>

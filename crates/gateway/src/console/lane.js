@@ -18,7 +18,7 @@ export class Lane {
     this.queue = new Queue();
     this.correct = (voice, segment) =>
       openCorrection({ voice, segment, people, lane: this.lane, conversation: conversationId(), done: reread });
-    const explain = (voice) => openExplanation({ voice, lane: this.lane, conversation: conversationId() });
+    const explain = (voice) => openExplanation({ voice, lane: this.lane, conversation: conversationId(), people });
     this.title = el("h2", { class: "lane-title" });
     this.figures = el("dl", { class: "figures" });
     const list = el("ul", { class: "voice-list" });

@@ -25,6 +25,10 @@ export class People {
     this.draw();
   }
 
+  nameOf(id) {
+    return this.all.find((person) => person.id === id)?.name ?? id;
+  }
+
   /** Whose name or id holds what was typed. */
   matching(wanted) {
     const typed = wanted.trim().toLowerCase();

@@ -33,6 +33,7 @@ use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, S
 use telemetry::{FailureKind, Share, TraceContext, Watch};
 
 use super::continuity::Holder;
+use super::journal::{Brought, Recorder};
 use super::labels;
 use super::ledger::Lease;
 use super::registry::{ConversationKey, Lineage};
@@ -133,6 +134,7 @@ pub struct Conversation {
     service: Arc<Service>,
     key: ConversationKey,
     scheduler: Scheduler,
+    recorder: Recorder,
     lanes: BTreeMap<LaneId, LaneLink>,
     /// Bounded by the places of all lanes.
     open: BTreeMap<RequestId, OpenQuery>,
@@ -165,6 +167,7 @@ impl Conversation {
         let levels = service.telemetry.metrics().levels().clone();
         Self {
             scheduler: Scheduler::new(service.settings.limits.clone(), service.settings.policy),
+            recorder: service.journal.recorder(),
             key,
             lanes: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -204,7 +207,11 @@ impl Conversation {
         decide: impl FnOnce(&mut Scheduler, Monotonic, &mut Vec<Event>),
     ) {
         let mut events = Vec::new();
+        let known = self.scheduler.receipt().generation();
         decide(&mut self.scheduler, now, &mut events);
+        if self.scheduler.receipt().generation() != known {
+            self.recorder.changed(now);
+        }
         self.record(&events);
         self.perform(events, ctx);
         self.settle_down(ctx);
@@ -257,6 +264,7 @@ impl Conversation {
             asked.traced.forget();
         }
         self.retry_in(RETRY_DELIVERY, ctx);
+        self.recorder.undelivered(request, self.now());
         self.step(ctx, |core, _, out| core.handle_undelivered(request, out));
     }
 
@@ -286,6 +294,7 @@ impl Conversation {
             drop(turn);
             return self.settle_down(ctx);
         };
+        self.recorder.selected(&dispatch, now);
         let class = labels::class(dispatch.tried);
         let aged = labels::aged(dispatch.waited, self.service.settings.limits.age_override);
         let context = self.service.telemetry.tracer().begin();
@@ -315,11 +324,13 @@ impl Conversation {
     fn extract(&mut self, request: RequestId, answer: Answer, ctx: &mut Context<Self>) {
         let asked = self.asked.remove(&request);
         let reserved = self.scheduler.handle_reserved(request, &answer.selection.spans, answer.selection.samples);
+        self.recorder.reserved(request, &answer.selection.spans, self.now());
         match (asked, reserved) {
             (Some(asked), Ok(())) => self.submit(request, asked, answer, ctx),
             (asked, _) => {
                 // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
                 drop(answer);
+                self.recorder.ran(request, Brought::Nothing, self.now());
                 if let Some(asked) = asked {
                     asked.traced.failed(FailureKind::Cancelled);
                 }
@@ -355,6 +366,7 @@ impl Conversation {
         let Some(mut query) = self.open.remove(&request) else { return };
         let (metrics, now, trace) = (self.service.telemetry.metrics(), self.now(), query.traced.context());
         metrics.extracted(now.since(query.reserved_at), trace);
+        self.recorder.ran(request, if result.is_ok() { Brought::Voiceprint } else { Brought::Nothing }, now);
         match result {
             Ok(embedding) => {
                 query.lease.settle(Outcome::Extracted);
@@ -378,6 +390,7 @@ impl Conversation {
 
     /// Ends a query from this side: its lease settles, its future is dropped, which tells the engine.
     fn give_up(&mut self, request: RequestId, outcome: Outcome, ctx: &mut Context<Self>) {
+        self.recorder.ran(request, Brought::Nothing, self.now());
         let kind = match outcome {
             Outcome::DeadlinePassed => FailureKind::DeadlinePassed,
             Outcome::Extracted
@@ -407,6 +420,7 @@ impl Conversation {
         let mut events = Vec::new();
         self.record_all(lane);
         let mut hand_over = self.scheduler.handle_left(lane, &mut events);
+        self.recorder.left(lane, self.now());
         self.finishing.remove(&lane);
         if why == Left::Gone {
             let open = self.open.iter().filter(|(_, query)| query.lane == lane).map(|(request, _)| *request);

@@ -19,6 +19,7 @@ use super::clock::Clock;
 use super::continuity::Capsules;
 use super::conversation::Conversation;
 use super::corrections::Corrections;
+use super::journal::Journal;
 use super::protocol::Bounds;
 use super::registry::Registry;
 use crate::config::Switch;
@@ -156,6 +157,8 @@ pub struct Service {
     pub capsules: Capsules,
     /// What was said when, and by whom.
     pub history: History,
+    /// What the schedulers do, when it is recorded.
+    pub journal: Journal,
     /// Everyone who is enrolled; changes reach running conversations at once.
     pub people: watch::Receiver<Gallery>,
     /// Conversations, sockets and lineages.

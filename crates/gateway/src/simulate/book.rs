@@ -172,7 +172,8 @@ impl Book {
         known.answered += 1;
         let is_enough = known.evidence.samples() >= self.floors.evidence;
         let centroid = if is_enough { known.evidence.centroid() } else { None };
-        known.class = self.cast.verdict(voice, known.answered, centroid);
+        // Without evidence enough, what was said before stands.
+        known.class = self.cast.verdict(voice, known.answered, centroid).unwrap_or(known.class);
         voice
     }
 }

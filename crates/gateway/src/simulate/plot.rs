@@ -99,7 +99,11 @@ fn first_examinations(played: &[(Scenario, Vec<Many>)]) -> String {
     const SIZE: (f64, f64) = (380.0, 130.0);
     let rows = u32::try_from(played.len().div_ceil(COLUMNS)).unwrap_or(u32::MAX);
     let mut canvas = Canvas::new((930, 70 + 210 * rows), STYLE);
-    canvas.text((20.0, 24.0), "head", "Voices that were selected for their first examination (%), by seconds since they had said enough");
+    canvas.text(
+        (20.0, 24.0),
+        "head",
+        "Voices that were selected for their first examination (%), by seconds since they had said enough",
+    );
     legend(&mut canvas, (20.0, 46.0), &names());
     for (index, (scenario, many)) in played.iter().enumerate() {
         let left = 50.0 + PANEL.0 * (index % COLUMNS) as f64;

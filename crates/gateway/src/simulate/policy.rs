@@ -81,3 +81,9 @@ impl Policy {
         }
     }
 }
+
+/// The service's order over the core's queue, with verdicts from outside the core.
+#[cfg(test)]
+pub(super) fn service_twin(script: &Script, limits: Limits) -> Box<dyn Discipline> {
+    Box::new(Slots::new(script.rate, limits, Order::Service, script.cast.clone()))
+}

@@ -97,7 +97,7 @@ impl Scenario {
             Self::Seed => rejector_before_owner(),
             Self::Household => household(random),
             Self::Meeting => meeting(random),
-            Self::Flood => flood(random),
+            Self::Flood => flood(random, 10_000),
             Self::Resends => resends(random),
             Self::Bursts => bursts(random),
             Self::Overload => overload(random),
@@ -145,14 +145,15 @@ fn meeting(random: &mut Random) -> Script {
 
 /// Every number speaks once, long enough to be examined, over whoever else speaks. The owner is among the first, because a
 /// lane admits 128 numbers and no more.
-fn flood(random: &mut Random) -> Script {
-    let numbers = (0..10_000).map(|n| {
+fn flood(random: &mut Random, numbers: u32) -> Script {
+    let until = Duration::from_millis(100) * numbers;
+    let numbers = (0..numbers).map(|n| {
         let start = Duration::from_millis(100) * n + random.millis((0, 99));
         Update { speaker: STRANGER + n, start, end: start + random.millis((2000, 4000)) }
     });
     let mut updates: Vec<Update> = numbers.collect();
     updates.push(Update { speaker: OWNER, start: Duration::ZERO, end: seconds(5) });
-    updates.extend(talk(random, &[OWNER], (seconds(6), seconds(1000)), (2000, 6000)));
+    updates.extend(talk(random, &[OWNER], (seconds(6), until), (2000, 6000)));
     Script::scripted(ORDINARY, in_chunks(updates, seconds(5)))
 }
 
@@ -243,4 +244,10 @@ fn in_chunks(mut updates: Vec<Update>, length: Duration) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// The first half minute of a flood, in which everything happens that is not a refusal.
+#[cfg(test)]
+pub(super) fn beginning_of_flood(seed: u64) -> Script {
+    flood(&mut Random::new(seed), 300).running(Random::new(!seed))
 }

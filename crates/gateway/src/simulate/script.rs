@@ -98,9 +98,9 @@ pub(super) struct Script {
     pub(super) cast: Cast,
     /// Tokens at the beginning that were spent before.
     pub(super) spent: u32,
-    plenty: Option<Plenty>,
+    pub(super) plenty: Option<Plenty>,
     /// The owner is heard through noise until then.
-    clear_from: Duration,
+    pub(super) clear_from: Duration,
 }
 
 impl Script {
@@ -132,6 +132,11 @@ impl Script {
         Self { clear_from, ..self }
     }
 
+    /// With so many tokens spent before it begins.
+    pub(super) fn after(self, spent: u32) -> Self {
+        Self { spent, ..self }
+    }
+
     /// The limits under which it is played.
     pub(super) fn within(&self, setup: &Setup) -> Setup {
         let mut setup = setup.clone();
@@ -141,6 +146,11 @@ impl Script {
             setup.budget.attempts_max = plenty(100_000);
         }
         setup
+    }
+
+    /// Whether no run takes longer. Recorded ones took what they took, whatever became of them.
+    pub(super) fn is_within(&self, deadline: Duration) -> bool {
+        matches!(self.runs, Runs::Recorded { .. }) || self.machine.slowest < deadline
     }
 
     /// How many different numbers speak.

@@ -125,6 +125,12 @@ impl Slots {
         }
     }
 
+    /// What was last said of a voice.
+    #[cfg(test)]
+    pub(super) fn class(&self, voice: Voice) -> Class {
+        self.book.class(voice)
+    }
+
     /// The dispatch never arrived: the slot is back with its age.
     pub(super) fn handle_undelivered(&mut self, request: RequestId) {
         let (voice, slot) = (self.book.end(request), self.asked.remove(&request));

@@ -25,7 +25,8 @@ pub(super) struct Many {
 
 /// Plays each seed under each policy and setup, and counts what it demands once.
 pub(super) fn play(scenario: Scenario, seeds: Range<u64>, cases: &[(Policy, Setup)]) -> Vec<Many> {
-    let mut all: Vec<Many> = cases.iter().map(|_| Many { figures: Vec::new(), first_waits: Vec::new(), heard: 0 }).collect();
+    let mut all: Vec<Many> =
+        cases.iter().map(|_| Many { figures: Vec::new(), first_waits: Vec::new(), heard: 0 }).collect();
     for seed in seeds {
         let script = scenario.script(seed);
         let demand = demand(&script, &Setup::default());

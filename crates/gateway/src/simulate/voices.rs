@@ -112,13 +112,13 @@ impl Cast {
         }
     }
 
-    /// The verdict on a voice after so many answered queries, the last of which heard it like this.
-    pub(super) fn verdict(&self, voice: Voice, answered: usize, centroid: Option<Centroid>) -> Class {
+    /// The verdict on a voice after so many answered queries, when there is evidence enough for one.
+    pub(super) fn verdict(&self, voice: Voice, answered: usize, centroid: Option<Centroid>) -> Option<Class> {
         match self {
-            Self::Scripted => centroid.map_or(Class::Pending, |centroid| class_of(&centroid)),
+            Self::Scripted => centroid.map(|centroid| class_of(&centroid)),
             Self::Recorded(told) => {
                 let said = told.get(&voice).map(Vec::as_slice).unwrap_or_default();
-                said.get(answered.saturating_sub(1)).or(said.last()).copied().unwrap_or(Class::Pending)
+                said.get(answered.saturating_sub(1)).or(said.last()).copied()
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use matcher_core::budget::{self, Refused, Reservation};
 use matcher_core::queue::Tried;
 use matcher_core::{
-    Budget, Dispatch, Embedding, ExitReason, Generation, Monotonic, Offer, Refusal, RequestId, Sample, Scope,
+    Budget, Dispatch, Embedding, ExitReason, Generation, Limits, Monotonic, Offer, Refusal, RequestId, Sample, Scope,
     SegmentId, Selection, Span, Speaker, Timeline,
 };
 
@@ -44,14 +44,23 @@ struct World {
 }
 
 /// Plays a script to its end: until nobody says anything more and every worker is idle.
-pub(super) fn run(mut script: Script, policy: Policy, setup: &Setup) -> Outcome {
+pub(super) fn run(script: Script, policy: Policy, setup: &Setup) -> Outcome {
+    run_with(script, |script, limits| policy.discipline(script, limits), setup)
+}
+
+/// The same, under a policy of one's own.
+pub(super) fn run_with(
+    mut script: Script,
+    discipline: impl FnOnce(&Script, Limits) -> Box<dyn Discipline>,
+    setup: &Setup,
+) -> Outcome {
     let setup = script.within(setup);
-    assert!(script.machine.slowest < setup.limits.reservation_deadline, "no run of a script passes its deadline");
+    assert!(script.is_within(setup.limits.reservation_deadline), "no run of a scenario passes its deadline");
     let arrivals = std::mem::take(&mut script.arrivals);
     let mut budget = Budget::new(setup.budget, GENERATION, Monotonic::ZERO);
     spend(&mut budget, script.spent);
     let mut world = World {
-        discipline: policy.discipline(&script, setup.limits),
+        discipline: discipline(&script, setup.limits),
         budget,
         timeline: Timeline::new(script.rate, script.rate.samples_in(RING)),
         heard: (Monotonic::ZERO, 0),

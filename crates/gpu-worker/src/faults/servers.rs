@@ -41,8 +41,9 @@ const SLOW_MAX: usize = 150;
 /// What an answer may take. Far above what a server on this machine takes.
 const TIMEOUT: Duration = Duration::from_millis(150);
 
-/// How long a caller who leaves has stayed. Shorter than [`TIMEOUT`], so that the exchange is broken off from this side.
-const STAY: Duration = Duration::from_millis(20);
+/// How long a caller who leaves has stayed: longer than a good answer takes also where nothing is optimised, and shorter than
+/// [`TIMEOUT`], so that the exchange is broken off from this side.
+const STAY: Duration = Duration::from_millis(60);
 
 /// How long a server that comes and goes stays. Longer than a pause of a circuit, so that it is missed and found.
 const MOMENT: Duration = Duration::from_millis(80);
@@ -187,8 +188,7 @@ impl Stage {
     /// Waits until no exchange is under way; none lasts longer than [`TIMEOUT`] and a busy machine's hesitation.
     fn wait_until_idle(&self) {
         let started = Instant::now();
-        while self.factory.endpoints().iter().any(|endpoint| endpoint.under_way > 0)
-            && started.elapsed() < RECOVERY_MAX
+        while self.factory.endpoints().iter().any(|endpoint| endpoint.under_way > 0) && started.elapsed() < RECOVERY_MAX
         {
             std::thread::sleep(Duration::from_millis(1));
         }

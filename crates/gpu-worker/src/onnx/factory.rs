@@ -1,6 +1,9 @@
 //! Builds an extractor for each worker of a pool, on the provider and the device that it is given.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use matcher_core::Embedding;
 
 use super::form::{self, Form};
 use super::{Model, OnnxExtractor, Site};
@@ -13,6 +16,12 @@ use crate::provider::{self, Options, Provider, ProviderError, Taken};
 use crate::resample;
 use crate::runtime::Runtime;
 use crate::tuning::Tuning;
+
+/// How long a worker may take to build where TensorRT makes an engine. Minutes are usual; it is kept for the next time.
+const ENGINE_MAX: Duration = Duration::from_secs(20 * 60);
+/// How far a device's voiceprint may lie from the processors'. Every value between the layers rounded to sixteen bits moves
+/// one by 5e-5 at most (docs/decisions/0013); what lies farther is computed wrongly.
+const DEVICE_DISTANCE_MAX: f64 = 1e-3;
 
 /// Builds an extractor for each worker of a pool.
 #[derive(Clone)]
@@ -34,15 +43,16 @@ impl OnnxFactory {
     }
 
     /// Extractors of `model` on what `options` ask for. A provider other than the processors is tried once with the
-    /// model, which takes as long as loading it.
+    /// model on each device, and must give the processors' voiceprints. That takes as long as loading it and a first run:
+    /// some seconds, and minutes where TensorRT builds its engine for the first time.
     ///
     /// # Errors
     /// When the runtime does not offer what was asked for by name, it does not work, or the devices make no sense.
     pub fn on(runtime: &'static Runtime, model: Model, options: &Options) -> Result<Self, ProviderError> {
-        let works = |provider| {
+        let works = |provider: Provider| {
+            provider.prepare(runtime);
             for device in options.devices_of(provider).map_err(|error| error.to_string())? {
-                let site = Site { provider, device, ..Site::default() };
-                OnnxExtractor::open_on(runtime, &model, site).map_err(|error| error.to_string())?;
+                agrees(runtime, &model, Site { provider, device, ..Site::default() })?;
             }
             Ok(())
         };
@@ -76,7 +86,11 @@ impl OnnxFactory {
             Provider::Cpu => settings.workers,
             Provider::Cuda | Provider::TensorRt => self.devices.len().try_into().unwrap_or(settings.workers),
         };
-        Settings { workers, batch_max: tuning.batch_max, batch_wait: tuning.batch_wait(), ..settings }
+        let build_max = match self.taken.provider {
+            Provider::Cpu | Provider::Cuda => settings.build_max,
+            Provider::TensorRt => settings.build_max.max(ENGINE_MAX),
+        };
+        Settings { workers, batch_max: tuning.batch_max, batch_wait: tuning.batch_wait(), build_max, ..settings }
     }
 
     /// In which form of its graph the model runs. The first call loads the model twice, which takes half a second.
@@ -129,5 +143,19 @@ impl Factory for OnnxFactory {
 
     fn instead(&self) -> Option<String> {
         self.taken.instead.clone()
+    }
+}
+
+/// Whether a model gives the same voiceprint at `site` as on the processors.
+fn agrees(runtime: &'static Runtime, model: &Model, site: Site) -> Result<(), String> {
+    let clip = form::noise(3 * fbank::RATE);
+    let print_at = |site| -> Result<Embedding, String> {
+        let mut extractor = OnnxExtractor::open_on(runtime, model, site).map_err(|error| error.to_string())?;
+        let vector = extractor.extract(&clip).map_err(|error| error.to_string())?;
+        Embedding::new(&vector).map_err(|error| error.to_string())
+    };
+    match print_at(site)?.distance(&print_at(Site::default())?) {
+        Some(distance) if distance <= DEVICE_DISTANCE_MAX => Ok(()),
+        distance => Err(format!("its voiceprint of a clip is {distance:?} from the one of the processors")),
     }
 }

@@ -78,7 +78,8 @@ fn apart(runtime: &'static Runtime, model: &Model) -> Result<f32, BuildError> {
     Ok(apart)
 }
 
-fn noise(samples: u32) -> Clip {
+/// So many samples of noise at 16 kHz, always the same.
+pub(super) fn noise(samples: u32) -> Clip {
     let mut state = 3_u32;
     let sample = |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -235,7 +235,10 @@ mod tests {
             omi_speaker_id_budget_exits_total{cap=\"voice\"} 3\n\
             omi_speaker_id_budget_exits_created{cap=\"voice\"} 1700000000.25\n\
             # EOF\n";
-        assert_eq!(page(Format::OpenMetrics, &[accounting_counter()], 1_700_000_000.25, &Exemplars::default()), expected);
+        assert_eq!(
+            page(Format::OpenMetrics, &[accounting_counter()], 1_700_000_000.25, &Exemplars::default()),
+            expected
+        );
     }
 
     #[test]
@@ -259,6 +262,37 @@ mod tests {
     }
 
     #[test]
+    fn a_bucket_points_to_the_trace_of_its_own_series_in_open_metrics_alone() {
+        let mut bucket = Bucket::default();
+        bucket.set_upper_bound(1.0);
+        bucket.set_cumulative_count(1);
+        let mut histogram = Histogram::default();
+        histogram.set_bucket(vec![bucket]);
+        histogram.set_sample_count(2);
+        let of_class = |class| {
+            let mut metric = labelled("class", class);
+            metric.set_histogram(histogram.clone());
+            metric
+        };
+        let mut families = [family("x_seconds", "Time.", MetricType::HISTOGRAM, of_class("first"))];
+        families[0].mut_metric().push(of_class("repeat"));
+        let exemplars = Exemplars::default();
+        let labels = vec![("class".to_owned(), "repeat".to_owned())];
+        let fast = exemplars.keep_one(("x_seconds", labels.clone()), &[1.0], 0.5);
+        let slow = exemplars.keep_one(("x_seconds", labels), &[1.0], 7.0);
+        let open_metrics = page(Format::OpenMetrics, &families, 0.0, &exemplars);
+        let pointing: Vec<&str> = open_metrics.lines().filter(|line| line.contains("trace_id")).collect();
+        assert_eq!(
+            pointing,
+            [
+                format!("x_seconds_bucket{{class=\"repeat\",le=\"1.0\"}} 1{fast}"),
+                format!("x_seconds_bucket{{class=\"repeat\",le=\"+Inf\"}} 2{slow}"),
+            ]
+        );
+        assert!(!page(Format::Text, &families, 0.0, &exemplars).contains("trace_id"));
+    }
+
+    #[test]
     fn hostile_label_values_and_descriptions_cannot_break_a_line() {
         let mut metric = labelled("version", "a\"b\\c\nd");
         let mut gauge = Gauge::default();
@@ -266,7 +300,10 @@ mod tests {
         metric.set_gauge(gauge);
         let families = [family("x", "say \"hi\"\\\n", MetricType::GAUGE, metric)];
         let sample = "# TYPE x gauge\nx{version=\"a\\\"b\\\\c\\nd\"} +Inf\n";
-        assert_eq!(page(Format::Text, &families, 0.0, &Exemplars::default()), format!("# HELP x say \"hi\"\\\\\\n\n{sample}"));
+        assert_eq!(
+            page(Format::Text, &families, 0.0, &Exemplars::default()),
+            format!("# HELP x say \"hi\"\\\\\\n\n{sample}")
+        );
         let open_metrics = format!("# HELP x say \\\"hi\\\"\\\\\\n\n{sample}# EOF\n");
         assert_eq!(page(Format::OpenMetrics, &families, 0.0, &Exemplars::default()), open_metrics);
     }

@@ -163,3 +163,60 @@ fn severity(level: Level) -> SeverityNumber {
         Level::TRACE => SeverityNumber::Trace,
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    //! What the tests of the logs need to send records and to read them.
+
+    use std::time::Duration;
+
+    use opentelemetry::metrics::MeterProvider as _;
+    use opentelemetry_sdk::metrics::SdkMeterProvider;
+
+    use super::*;
+    use crate::labels::Signal;
+    use crate::otlp::{Counts, Otlp, Shipment, refused_records};
+
+    /// A queue that sends when it is asked to.
+    pub(in crate::logs) fn queue(endpoint: &str) -> Queue<Record> {
+        let (target, mut limits) = Otlp::new(endpoint, None).unwrap().unwrap_logs();
+        limits.delay = Duration::from_secs(86_400);
+        let counts = Counts::new(&SdkMeterProvider::builder().build().meter("test"));
+        let resource = Resource::new("1", &[]);
+        let encode = move |records: &[Record]| encode(records, &resource);
+        let shipment = Shipment { signal: Signal::Logs, encode: Box::new(encode), refused: refused_records };
+        Queue::start(&target, limits, shipment, counts).unwrap()
+    }
+
+    /// Each record with the name of its scope.
+    pub(in crate::logs) fn decode(body: &[u8]) -> Vec<(String, LogRecord)> {
+        let sent = ExportLogsServiceRequest::decode(body).unwrap();
+        let scopes = sent.resource_logs.into_iter().flat_map(|resource| resource.scope_logs);
+        let named = scopes.map(|scope| (scope.scope.unwrap_or_default().name, scope.log_records));
+        named.flat_map(|(name, records)| records.into_iter().map(move |record| (name.clone(), record))).collect()
+    }
+
+    #[test]
+    fn what_an_exporting_thread_logs_stays_here() {
+        let nobody = queue("http://127.0.0.1:9");
+        let layer = Export(Some(nobody.clone()));
+        use tracing_subscriber::layer::SubscriberExt as _;
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::info!("from outside");
+            assert_eq!(nobody.waiting(), 1);
+            silence_this_thread();
+            tracing::info!("from an exporter");
+            assert_eq!(nobody.waiting(), 1);
+        });
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let long = "\u{e4}".repeat(TEXT_MAX);
+        let text = cut(&long);
+        assert!(
+            text.len() <= TEXT_MAX && text.len() > TEXT_MAX - 2 && text.chars().all(|character| character == '\u{e4}')
+        );
+        assert_eq!((cut("short"), cut("")), ("short", ""));
+    }
+}

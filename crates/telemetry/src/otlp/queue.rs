@@ -40,9 +40,8 @@ impl Counts {
     /// Creates the counter with all its series at 0.
     pub(crate) fn new(meter: &Meter) -> Self {
         let counter = meter.u64_counter("rollcall_telemetry_items");
-        let counts = Self(
-            counter.with_description("Traces and log records for the collector, by what became of them.").build(),
-        );
+        let counts =
+            Self(counter.with_description("Traces and log records for the collector, by what became of them.").build());
         for signal in Signal::ALL {
             Exported::ALL.iter().for_each(|outcome| counts.add(*signal, *outcome, 0));
         }
@@ -94,7 +93,13 @@ impl<T: Send + 'static> Queue<T> {
         let state = State { items: VecDeque::new(), flush: None, is_closed: false };
         let (state, wake, signal) = (Mutex::new(state), Condvar::new(), shipment.signal);
         let shared = Arc::new(Shared { state, wake, limits, signal, counts });
-        let ship = Ship { shared: Arc::clone(&shared), client: Client::new(target.patience), target: target.clone(), shipment, is_failing: false };
+        let ship = Ship {
+            shared: Arc::clone(&shared),
+            client: Client::new(target.patience),
+            target: target.clone(),
+            shipment,
+            is_failing: false,
+        };
         std::thread::Builder::new()
             .name(format!("otlp-{signal}"))
             .spawn(move || ship.run())
@@ -115,6 +120,12 @@ impl<T: Send + 'static> Queue<T> {
         if state.items.len() == shared.limits.batch_max {
             shared.wake.notify_one();
         }
+    }
+
+    /// Items that wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.shared.lock().items.len()
     }
 
     /// Asks for everything to be sent now. What comes back says whether it was, when that is known; `None` when somebody
@@ -278,3 +289,6 @@ pub(crate) fn all_sent(asked: Vec<Option<Answer>>, patience: Duration) -> bool {
     // Each is heard, also after one that failed.
     sent.filter(|is_sent| !is_sent).count() == 0
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -44,7 +44,11 @@ impl Resource {
     }
 
     pub(crate) fn scope(&self) -> InstrumentationScope {
-        InstrumentationScope { name: SCOPE.to_owned(), version: self.version.clone(), ..InstrumentationScope::default() }
+        InstrumentationScope {
+            name: SCOPE.to_owned(),
+            version: self.version.clone(),
+            ..InstrumentationScope::default()
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use crate::traces::Sampler;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OtlpError {
     /// The address has another scheme.
-    #[error("{variable}: `{value}` is not a plain http:// address; use a collector on this machine, http://127.0.0.1:4318")]
+    #[error(
+        "{variable}: `{value}` is not a plain http:// address; use a collector on this machine, http://127.0.0.1:4318"
+    )]
     Scheme {
         /// The variable.
         variable: String,
@@ -39,7 +41,9 @@ pub enum OtlpError {
         choices: &'static str,
     },
     /// A list of pairs is wanted.
-    #[error("{variable}: entry {entry} is not `name=value`; separate entries with commas, and write other signs as %2C")]
+    #[error(
+        "{variable}: entry {entry} is not `name=value`; separate entries with commas, and write other signs as %2C"
+    )]
     Pair {
         /// The variable.
         variable: String,
@@ -146,7 +150,11 @@ impl Variables<'_> {
         };
         let queue_max = size("MAX_QUEUE_SIZE", QUEUE_MAX)?;
         let batch_max = size("MAX_EXPORT_BATCH_SIZE", BATCH_MAX)?.min(queue_max);
-        Ok(Limits { queue_max, batch_max, delay: self.milliseconds(&format!("OTEL_{processor}_SCHEDULE_DELAY"), delay)? })
+        Ok(Limits {
+            queue_max,
+            batch_max,
+            delay: self.milliseconds(&format!("OTEL_{processor}_SCHEDULE_DELAY"), delay)?,
+        })
     }
 
     pub(super) fn milliseconds(&self, variable: &str, default: u64) -> Result<Duration, OtlpError> {

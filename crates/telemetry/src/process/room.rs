@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of memory that the process may use: the least of the machine's and its control groups'. `None` where nothing says.
 pub(super) fn memory_max(root: &Path) -> Option<u64> {
-    let machine = read(root, "proc/meminfo").and_then(|text| number_after(&text, "MemTotal:")).map(|kib| kib.saturating_mul(1024));
+    let machine = read(root, "proc/meminfo")
+        .and_then(|text| number_after(&text, "MemTotal:"))
+        .map(|kib| kib.saturating_mul(1024));
     let groups = read(root, "proc/self/cgroup").unwrap_or_default();
     let group_limits = groups.lines().flat_map(|line| limits_of(root, line));
     group_limits.chain(machine).min()

@@ -23,7 +23,8 @@ pub(crate) fn encode(traces: &[QueryTrace], resource: &Resource) -> Vec<u8> {
         spans: traces.iter().flat_map(spans_of).collect(),
         schema_url: String::new(),
     };
-    let resource = ResourceSpans { resource: Some(resource.proto()), scope_spans: vec![spans], schema_url: String::new() };
+    let resource =
+        ResourceSpans { resource: Some(resource.proto()), scope_spans: vec![spans], schema_url: String::new() };
     ExportTraceServiceRequest { resource_spans: vec![resource] }.encode_to_vec()
 }
 

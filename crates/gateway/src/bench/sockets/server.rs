@@ -86,6 +86,18 @@ impl Child {
         Ok(Usage { cpu, resident_bytes })
     }
 
+    /// The time that its threads have run so far, to the nanosecond. A thread that has ended is left out, so this is for
+    /// differences over a time in which none does.
+    pub(super) fn running(&self) -> Result<Duration, SocketsError> {
+        let unreadable = |error: std::io::Error| SocketsError::Unreadable(format!("its threads: {error}"));
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).map_err(unreadable)?;
+        let ran = tasks.flatten().filter_map(|task| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        Ok(Duration::from_nanos(ran.sum()))
+    }
+
     /// The last line of its log.
     fn last_words(&mut self) -> String {
         let ended = self.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -120,6 +132,7 @@ fn command(plan: &Plan, directory: &Directory) -> Result<Command, SocketsError> 
         .arg(file)
         .arg("--data")
         .arg(directory.path("data"))
+        .envs(plan.environment.iter().map(|(name, value)| (*name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     Ok(command)

@@ -16,6 +16,7 @@ use super::{Conversation, LaneLink};
 use crate::live::continuity::Opened;
 use crate::live::conversation::Exits;
 use crate::live::corrections::{NotCorrected, Word};
+use crate::live::journal::Resumed;
 use crate::live::registry::Lineage;
 use crate::live::socket::Socket;
 
@@ -101,6 +102,9 @@ impl Handler<Join> for Conversation {
         let brought = departure.as_ref().map(|from| from.memory.grounds());
         let grounds: Vec<_> = join.memory.grounds().into_iter().chain(brought.into_iter().flatten()).collect();
         let hertz = f64::from(join.rate.hertz());
+        let is_known = departure.is_some() || self.scheduler.receipt().generation() > 0;
+        let resumed = if is_known { Resumed::Yes } else { Resumed::of(&join) };
+        self.recorder.joined((lane, &join), lineage.ledger.tokens(), resumed, self.now());
         self.scheduler.handle_joined(lane, join).expect("the scheduler admits it, as it just said");
         let link = LaneLink {
             socket,

@@ -44,6 +44,7 @@ impl Conversation {
                     core.handle_unauthorised(request, embedding, now, out);
                 }
             });
+            this.recorder.judged(request, &this.scheduler, &this.service.settings.policy, this.now());
             std::mem::take(&mut this.judging).traced.judged();
         }));
     }

@@ -174,6 +174,7 @@ impl Handler<Offers> for Conversation {
                 }
             }
         }
+        self.recorder.heard(lane, &batch, now);
         self.step_at(now, ctx, |core, now, out| core.handle_batch(lane, batch, now, out));
         self.record_speakers(lane, news);
     }
@@ -199,6 +200,7 @@ impl Handler<Answered> for Conversation {
                 if let Some(asked) = self.asked.remove(&request) {
                     asked.traced.refused(refusal);
                 }
+                self.recorder.refused(request, refusal, self.now());
                 self.step(ctx, |core, _, out| core.handle_refused(request, refusal, out));
             }
         }

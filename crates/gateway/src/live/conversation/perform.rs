@@ -108,6 +108,7 @@ impl Conversation {
     fn judge_again(&mut self, ctx: &mut Context<Self>) {
         let galleries: Vec<_> =
             self.lanes.iter().map(|(lane, link)| (*lane, self.service.gallery(link.people.as_deref()))).collect();
+        self.recorder.changed(self.now());
         self.step(ctx, |core, _, out| {
             for (lane, gallery) in galleries {
                 core.handle_gallery(lane, gallery, out);

@@ -1,0 +1,99 @@
+//! What a server recorded, played again: `rollcall simulate --trace FILE`.
+//!
+//! - [`line`]: the file's lines;
+//! - [`follow`]: the core's queue, fed the recorded moments, selects in the recorded order, or where it does not;
+//! - [`replay`]: a recorded lane in the simulated world, under any policy.
+//!
+//! A trace tells when who spoke, for how long, and what became of it; it knows no name, no word, no voice. A lane is played
+//! with the pool to itself, whatever else went on in the server: what conversations do to each other is
+//! [`crate::bench::fairness`]'s.
+
+mod follow;
+pub mod line;
+mod replay;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+pub use follow::Followed;
+pub use line::{Event, Header, Line};
+pub use replay::{LaneReport, TraceReport};
+
+/// Why a trace cannot be played. The message names the file, the line and the mend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--trace {0}")]
+pub struct TraceError(String);
+
+/// One recorded lane: from its joining to its leaving.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::simulate) struct RecordedLane {
+    pub(super) number: u32,
+    pub(super) joined: line::Joined,
+    /// Nanoseconds since the recording began, and what happened; in order.
+    pub(super) events: Vec<(u64, Event)>,
+}
+
+/// A recording, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    pub(in crate::simulate) header: Header,
+    pub(in crate::simulate) lanes: Vec<RecordedLane>,
+    /// Entries that the recorder could not keep.
+    lost: u64,
+    is_cut: bool,
+}
+
+impl Trace {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line is none of a recording's.
+    pub fn read(path: &Path) -> Result<Self, TraceError> {
+        let wrong = |trouble: &dyn std::fmt::Display| TraceError(format!("{}: {trouble}", path.display()));
+        let file = File::open(path).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
+        let lines = BufReader::new(file).lines();
+        Self::parse(lines.map(|line| line.map_err(|error| error.to_string()))).map_err(|trouble| wrong(&trouble))
+    }
+
+    pub(in crate::simulate) fn parse(lines: impl Iterator<Item = Result<String, String>>) -> Result<Self, String> {
+        let mut lines = (1..).zip(lines);
+        let (_, first) = lines.next().ok_or("is empty; `rollcall serve --record FILE` records a trace")?;
+        let header = Header::parse(&first?).map_err(|error| format!("line 1: {error}"))?;
+        let mut trace = Self { header, lanes: Vec::new(), lost: 0, is_cut: false };
+        for (number, line) in lines {
+            let line: Line = line
+                .and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()))
+                .map_err(|error| format!("line {number}: {error}"))?;
+            trace.add(line).map_err(|error| format!("line {number}: {error}"))?;
+        }
+        Ok(trace)
+    }
+
+    fn add(&mut self, Line { t, lane, event }: Line) -> Result<(), String> {
+        match event {
+            Event::Lost { entries } => self.lost += entries,
+            Event::Full {} => self.is_cut = true,
+            Event::Joined(joined) => self.lanes.push(RecordedLane { number: lane, joined, events: Vec::new() }),
+            Event::Heard(_)
+            | Event::Selected(_)
+            | Event::Reserved { .. }
+            | Event::Denied(_)
+            | Event::Refused(_)
+            | Event::Undelivered(_)
+            | Event::Ran { .. }
+            | Event::Judged { .. }
+            | Event::Changed {}
+            | Event::Left {} => {
+                let held = self.lanes.iter_mut().rev().find(|held| held.number == lane);
+                let held = held.ok_or_else(|| format!("lane {lane} did not join before"))?;
+                if held.events.last().is_some_and(|(before, _)| *before > t) {
+                    return Err(format!("lane {lane} goes back in time"));
+                }
+                event.check()?;
+                held.events.push((t, event));
+            }
+        }
+        Ok(())
+    }
+}
