@@ -2,7 +2,8 @@
 """Reads the dashboard and the rules as a careful reviewer would, and names what is wrong. Exit status 1 when anything is.
 
 The rules are those of Grafana's dashboard linter, and ours: only metrics that a server really shows (`metrics.txt`), a unit and a help
-text on every panel, a runbook and a test that fires for every alert. Does not evaluate anything (see `live.py`).
+text on every panel, a runbook and a test that fires for every alert, and no text that names a panel or a row that is not there. Does not
+evaluate anything (see `live.py`).
 """
 
 import json
@@ -13,6 +14,7 @@ import sys
 from source import cases, rules
 
 HERE = pathlib.Path(__file__).parent
+GUIDE = HERE.parent / "docs" / "operations.md"
 NAME = re.compile(r"\b((?:omi|rollcall)[_:][a-z0-9_:]+|up)\b(?=[\s{\[)]|$)(\{[^}]*\})?")
 WINDOW = re.compile(r"\[([^\]]+)\]")
 COUNTER = re.compile(r"(?<!rate\()(?<!increase\()\b(?:omi|rollcall)_[a-z0-9_]+_(?:total|bucket|count|sum)\b")
@@ -130,12 +132,26 @@ def unseen(model):
             yield f"{name}: no panel and no rule looks at it"
 
 
+def texts(model):
+    """Panels that a text names in quotes with a capital, and rows that it names in brackets or asks questions of in a table."""
+    titles = {kind: {found["title"] for found in model["panels"] if (found["type"] == "row") == kind} for kind in (True, False)}
+    runbook, guide = (HERE / "runbook.md").read_text(), GUIDE.read_text()
+    for name in sorted(set(re.findall(r'"([A-Z][^"]+)"', re.sub(r"\s+", " ", runbook))) - titles[False]):
+        yield f"runbook.md: there is no panel {name}"
+    for name in sorted(set(re.findall(r"(?<!\])\[([A-Z][^\]]+)\](?!\()", runbook)) - titles[True]):
+        yield f"runbook.md: there is no row {name}"
+    asked = re.findall(r"^\| ([A-Z][^|]+?) \| [^|]*\? *[^|]*\|$", guide, re.MULTILINE)
+    if asked != [found["title"] for found in model["panels"] if found["type"] == "row"]:
+        yield f"{GUIDE.name}: the rows that it tells are not the dashboard's: {asked}"
+
+
 def faults():
     model, known = json.loads((HERE / "rollcall.json").read_text()), shown() | recorded()
     headings = set(re.findall(r"^## (\w+)$", (HERE / "runbook.md").read_text(), re.MULTILINE))
     yield from board(model, known)
     yield from alerts(known, headings)
     yield from unseen(model)
+    yield from texts(model)
 
 
 if __name__ == "__main__":

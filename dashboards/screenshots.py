@@ -20,7 +20,7 @@ import time
 import urllib.parse
 
 import stage
-from drawing import page
+from drawing import charts, page, png
 from stage import fail, fetch
 
 HERE = pathlib.Path(__file__).parent
@@ -100,6 +100,7 @@ def photograph(chromium, folder, markup, height, picture):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode or not picture.is_file():
         fail(f"chromium wrote no {picture.name}: {done.stderr.strip()[-500:]}")
+    picture.write_bytes(png.with_palette(picture.read_bytes(), [*charts.PALETTE, *charts.NAMED.values(), *charts.HEAT]))
     if picture.stat().st_size > PICTURE_BYTES_MAX:
         fail(f"{picture.name} has {picture.stat().st_size} bytes, more than {PICTURE_BYTES_MAX}")
     print(f"screenshots: {picture.relative_to(HERE.parent)}, {picture.stat().st_size // 1000} kB")

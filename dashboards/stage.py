@@ -31,6 +31,10 @@ START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 15
 
 
+# Whoever ends the check ends what it started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
 def fail(message):
     print(f"{pathlib.Path(sys.argv[0]).stem}: {message}", file=sys.stderr)
     sys.exit(1)
@@ -136,9 +140,17 @@ class Taken(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Answering(http.server.ThreadingHTTPServer):
+    """Says nothing of a caller who gave up before the answer came."""
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def answering(stack, handler):
     """The URL of a small server on a thread of its own."""
-    server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler))
+    server = stack.enter_context(Answering(("127.0.0.1", 0), handler))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stack.callback(server.shutdown)
     return f"http://127.0.0.1:{server.server_port}"
@@ -189,7 +201,8 @@ def prometheus(stack, program, folder, servers):
         f"scrape_configs: [{{job_name: rollcall, static_configs: {targets}}}]\n")
     address = f"127.0.0.1:{free_port()}"
     # A scrape asks for OpenMetrics by itself, and exemplars are kept only when it is told so.
-    stack.enter_context(running([program, "--enable-feature=exemplar-storage", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'tsdb'}",
+    stack.enter_context(running([program, "--enable-feature=exemplar-storage", f"--config.file={folder / 'prometheus.yml'}",
+                                 f"--storage.tsdb.path={folder / 'tsdb'}",
                                  f"--web.listen-address={address}"], folder / "prometheus.log"))
     eventually("Prometheus", lambda: fetch(f"http://{address}/-/ready"))
     return f"http://{address}/api/v1"

@@ -100,8 +100,9 @@ def timeseries(size, span, step, panel, series, dots=()):
     across = [step for step in defaults["thresholds"]["steps"] if step["value"] is not None]
     if drawn["thresholdsStyle"]["mode"] == "off":
         across = []
-    # A threshold far above everything would press the data flat; Grafana draws it then beyond the edge as well.
-    scale = marks(low, max(high, 1e-9) if high > low else low + 1, max(2, size[1] // 40), defaults["unit"] == "bytes")
+    # A threshold above everything stays beyond the edge, as in Grafana: it would press the data flat.
+    top = defaults.get("max", high if high > low else low + 1)
+    scale = marks(low, top, max(2, size[1] // 40), defaults["unit"] == "bytes")
     labels = [number(mark, defaults["unit"]) for mark in scale]
     plane = Plane(size, span, (scale[0], scale[-1]), labels)
     parts = list(plane.times())

@@ -44,7 +44,8 @@ def legend(names, width):
         if needed > left and left < width:
             lines, left = lines + 1, width
         left -= needed
-    spans = "".join(f'<span><i style="background:{charts.colour(index)}"></i>{html.escape(name)}</span>' for index, name in enumerate(names))
+    spans = "".join(f'<span><i style="background:{charts.colour(index)}"></i>{html.escape(name)}</span>'
+                    for index, name in enumerate(names))
     height = min(lines, 3) * LEGEND_LINE
     return f'<div class="legend" style="height:{height}px">{spans}</div>', height
 

@@ -101,8 +101,8 @@ def fairness():
               *quantiles(WAIT, '{class="first"}', "first try, "),
               (f'histogram_quantile(0.99, sum by (le) (rate({WAIT}_bucket{{class="repeat"}}[{RATE}])))', "repeat, p99"),
               ("max(rollcall_queue_oldest_age_seconds)", "oldest that waits now"), width=12, lines=(OVERRIDE_SECONDS,), exemplars=True),
-        panel("Turns by class", "Voices whose turn came: for the first time in their generation, or again; and whether they had waited "
-              "for the age override.", "ops", (per_second(turns, "class", "override"), "{{class}}, override {{override}}"), stacked=True,
+        panel("Turns by class", "Voices whose turn came: for the first time in their generation, or again; and whether age alone gave it to "
+              "them.", "ops", (per_second(turns, "class", "override"), "{{class}}, override {{override}}"), stacked=True,
               width=6),
         panel("Turns by age override", "The share of turns that age alone decided. Above a quarter (the line) the order is close to "
               "first-in-first-out, and first tries lose their lead: there is more to examine than the engine can.", "percentunit",

@@ -100,7 +100,8 @@ impl Browser {
         let parsed = messages.iter().filter_map(|entry| serde_json::from_str::<Value>(entry["message"].as_str()?).ok());
         let sent = parsed.filter(|event| event["message"]["method"] == "Network.requestWillBeSent");
         let params = sent.map(|event| event["message"]["params"].clone());
-        let of_pages = params.filter(|sent| !sent["documentURL"].as_str().is_some_and(|page| page.starts_with("chrome:")));
+        let of_pages =
+            params.filter(|sent| !sent["documentURL"].as_str().is_some_and(|page| page.starts_with("chrome:")));
         of_pages.filter_map(|sent| sent["request"]["url"].as_str().map(str::to_owned)).collect()
     }
 

@@ -24,7 +24,7 @@ const SHORT: [&str; 8] = [
 #[test]
 fn a_few_sockets_are_measured_and_nothing_is_dropped() {
     let output = Command::new(binary())
-        .args(["bench", "sockets", "--sockets", "6", "--json"])
+        .args(["bench", "sockets", "--sockets", "6", "--pages", "2", "--json"])
         .args(SHORT)
         .output()
         .expect("the binary was built, so it starts");
@@ -35,6 +35,10 @@ fn a_few_sockets_are_measured_and_nothing_is_dropped() {
     assert_eq!((&report["ring_bytes"], &report["model"]), (&160_000.into(), &"scripted".into()), "{report}");
     let (p50, p99) = (report["verdict_ms"]["p50"].as_f64(), report["verdict_ms"]["p99"].as_f64());
     assert!(p50.is_some_and(|p50| p50 > 0.0) && p99 >= p50, "{report}");
+    let pages = &report["pages"];
+    assert_eq!(pages["pages"], 2, "{report}");
+    assert!(pages["bytes_per_s_a_page"].as_f64().is_some_and(|bytes| bytes > 100.0), "both were fed: {report}");
+    assert!(pages["cores_a_page"].is_f64(), "{report}");
     for field in ["cpu_cores", "bytes_per_socket", "ratio_to_ring", "queries_per_s", "frames_per_s"] {
         assert!(report[field].as_f64().is_some_and(|value| value > 0.0), "{field}: {report}");
     }

@@ -6,9 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use gpu_worker::remote::hostile::Hostile;
 use rollcall_tests::browser::{Browser, Wish, key};
 use rollcall_tests::directory::Directory;
 use rollcall_tests::server::{Server, binary, http};
+use rollcall_tests::socket::Client;
+use rollcall_tests::sound;
 use serde_json::json;
 
 /// The demo's people, the owner first. The fourth voice of their conversation is a stranger.
@@ -92,11 +95,78 @@ fn one_segment_alone_is_corrected_from_the_table() {
 }
 
 #[test]
+fn one_segment_of_a_live_conversation_is_corrected_and_the_rest_of_the_voice_stays() {
+    let Some(stage) = Stage::set(Wish::default()) else { return };
+    stage.enrol_everybody();
+    let _stream = stage.stream("live");
+    stage.browser.open(&stage.server.url());
+    stage.browser.find_saying(".voice[data-tone=owner]", "Allison");
+    stage.browser.click(&stage.browser.find(".as-table summary"));
+    // The newest stands first, and more come; the first segment of all stays the last row.
+    stage.browser.find_saying(".as-table tbody tr:last-child", "Allison");
+    stage.browser.click(&stage.browser.find(".as-table tbody tr:last-child button"));
+    stage.browser.click(&stage.browser.find_saying("dialog .option", "June"));
+    stage.browser.find_saying(".as-table tbody tr:last-child", "June");
+    stage.browser.find_saying(".voice[data-tone=owner]", "Allison");
+    stage.page_is_clean();
+}
+
+/// The scripted model is enough here, and answers at once.
+#[tokio::test]
+async fn tokens_drain_with_a_query_and_come_back_while_one_watches() {
+    let Some(browser) = Browser::start(Wish::default()) else { return };
+    let server = Server::start_with(&["budget.refill_per_hour=1800"]);
+    server.enrol("anna", sound::OWNER, true);
+    let mut client = Client::start(&server, "recording", "tokens").await;
+    browser.open(&server.url());
+    let tokens = || browser.text(&browser.find(".budget .big")).parse::<f64>().ok();
+    browser.until("the full bucket", || tokens().filter(|tokens| *tokens > 15.9));
+    client.speak(1, sound::OWNER, 3.0).await;
+    client.speak(1, sound::OWNER, 3.0).await;
+    client.verdict(1).await;
+    let low = browser.until("the drain", || tokens().filter(|tokens| *tokens < 15.0));
+    browser.until("the refill", || tokens().filter(|tokens| *tokens > low + 0.5));
+    browser.find_saying(".voice[data-tone=owner]", "10 of 12 left");
+}
+
+/// While no extraction server answers, whoever spoke waits.
+#[tokio::test]
+async fn the_queue_tells_who_waits_how_long_and_why_until_they_are_examined() {
+    let Some(browser) = Browser::start(Wish::default()) else { return };
+    let mut extraction = Hostile::start(192).expect("a port is free");
+    let endpoint = format!("remote.endpoints={}", extraction.url("/v2/embedding"));
+    let quick = ["remote.check_seconds=0.05", "remote.pause_max_seconds=0.1", "remote.timeout_seconds=1"];
+    let settings = [&quick[..], &["extraction.engine=remote", "remote.protocol=embedding", &endpoint]].concat();
+    let server = Server::start_with(&settings);
+    let until_readiness =
+        |status: u16| browser.until("readiness", || (server.get("/readyz").status == status).then_some(()));
+    until_readiness(200);
+    server.enrol("anna", sound::OWNER, true);
+    let mut client = Client::start(&server, "recording", "queue").await;
+    browser.open(&server.url());
+    extraction.die();
+    until_readiness(503);
+    client.speak(1, sound::OWNER, 3.0).await;
+    client.speak(2, sound::PERSON, 6.0).await;
+    browser.until("two wait", || (browser.all(".queue-row").len() == 2).then_some(()));
+    let first = browser.find_saying(".queue-row:first-child", "next");
+    assert!(browser.text(&first).contains("of speech"), "{}", browser.text(&first));
+    let age = || {
+        let told = browser.text(&browser.find(".queue-row:first-child .queue-age"));
+        told.trim_start_matches("waits ").trim_end_matches(" s").parse::<f64>().ok()
+    };
+    let young = browser.until("an age", age);
+    browser.until("it grows older", || age().filter(|older| *older > young + 1.0));
+    extraction.revive().expect("its port is still free");
+    browser.find_saying(".queue", "Nobody waits");
+}
+
+#[test]
 fn a_file_enrols_a_voice_and_a_bad_one_is_refused_with_the_reason() {
     let Some(stage) = Stage::set(Wish::default()) else { return };
     stage.browser.open(&stage.server.url());
     let clips = clips("june");
-    let silence = stage.server.file("silence.wav", &rollcall_tests::sound::wav(&vec![0; 64_000]));
+    let silence = stage.server.file("silence.wav", &sound::wav(&vec![0; 64_000]));
     stage.open_enrolment("June");
     stage.send_file(&silence);
     stage.browser.find_saying(".complaint", "speak for longer");
@@ -138,7 +208,7 @@ fn the_microphone_enrols_a_voice_and_whoever_gives_up_leaves_nobody_behind() {
     assert!(nearest["distance"].as_f64().is_some_and(|distance| distance < 0.6), "{heard}");
 
     stage.open_enrolment("Nobody Yet");
-    stage.send_file(&stage.server.file("silence.wav", &rollcall_tests::sound::wav(&vec![0; 64_000])));
+    stage.send_file(&stage.server.file("silence.wav", &sound::wav(&vec![0; 64_000])));
     stage.browser.find_saying(".complaint", "speak for longer");
     stage.browser.press(key::ESCAPE);
     stage.browser.until("the empty person is gone", || {
@@ -421,7 +491,7 @@ fn joined(clips: &[PathBuf]) -> (PathBuf, Directory) {
     });
     let directory = Directory::new();
     let path = directory.file("voice.wav");
-    std::fs::write(&path, rollcall_tests::sound::wav(&samples.collect::<Vec<_>>())).expect("the directory is writable");
+    std::fs::write(&path, sound::wav(&samples.collect::<Vec<_>>())).expect("the directory is writable");
     (path, directory)
 }
 

@@ -22,8 +22,8 @@ fn report(output: &Output) -> Value {
 
 #[test]
 fn a_fault_run_answers_every_query_and_says_so() {
-    let report = report(&bench(&["faults", "--queries", "400", "--json"]));
-    assert!(report["queries"].as_u64().is_some_and(|queries| queries >= 400), "{report}");
+    let report = report(&bench(&["faults", "--queries", "800", "--json"]));
+    assert!(report["queries"].as_u64().is_some_and(|queries| queries >= 800), "{report}");
     assert_eq!(report["troubles"], Value::Array(Vec::new()), "{report}");
     let rows = report["rows"].as_array().expect("it lists the faults");
     assert!(rows.len() > 20, "faults of workers, and of servers in both protocols");

@@ -1,5 +1,5 @@
-//! Goal: whoever asks why a voice has no name is told the reason, live, over HTTP, on the socket and in the stream that pages
-//! watch, and again after the end.
+//! Goal: whoever asks why a voice has no name is told the reason, over HTTP and on the socket while it is live, and over HTTP
+//! after the end.
 //! Method: a real server process; a stranger and an owner, told apart by their tones.
 
 use rollcall_tests::server::Server;

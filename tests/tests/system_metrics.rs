@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use gpu_worker::remote::hostile::Hostile;
 use rollcall_tests::server::{Page, Server, eventually, http, promtool};
 use rollcall_tests::socket::Client;
 use rollcall_tests::sound::{OWNER, STRANGER};
@@ -100,6 +101,30 @@ async fn a_recording_that_goes_on_is_not_examined_for_the_first_time_again() {
     assert_eq!(page.value("rollcall_first_examination_seconds_count"), 1.0);
     assert_eq!(page.value("rollcall_selection_wait_seconds_count{class=\"first\"}"), 1.0);
     assert!(page.value("rollcall_selection_wait_seconds_count{class=\"repeat\"}") >= 1.0);
+}
+
+#[tokio::test]
+async fn a_voice_that_waits_is_seen_to_and_is_counted_as_one_that_age_gave_its_turn_when_it_came() {
+    let mut engine = Hostile::start(192).expect("a port is free");
+    let endpoint = format!("remote.endpoints={}", engine.url("/v2/embedding"));
+    let remote = ["extraction.engine=remote", "remote.protocol=embedding", "remote.check_seconds=0.05", &endpoint];
+    let server = Server::start_with(&[&remote[..], &["queue.age_override_seconds=0.1"]].concat());
+    let is = |ready: f64| (server.metrics().value("rollcall_ready") == ready).then_some(());
+    eventually("it is ready", || is(1.0)).await;
+    server.enrol("anna", OWNER, true);
+    let mut client = Client::start(&server, "patient", "patient").await;
+    engine.die();
+    eventually("nothing can be extracted", || is(0.0)).await;
+    client.speak(1, OWNER, 6.0).await;
+    let oldest = || server.metrics().value("rollcall_queue_oldest_age_seconds");
+    eventually("the voice has waited for a tenth of a second", || (oldest() > 0.1).then_some(())).await;
+    assert_eq!(server.metrics().value("rollcall_queue_slots"), 1.0);
+    engine.revive().expect("its port is still free");
+    assert_eq!(client.verdict(1).await["person_id"], "anna");
+    let page = server.metrics();
+    assert_eq!(page.value("rollcall_selections_total{class=\"first\",override=\"yes\"}"), 1.0);
+    assert_eq!(page.value("rollcall_selections_total{class=\"first\",override=\"no\"}"), 0.0);
+    assert_eq!(page.value("rollcall_queue_slots"), 0.0);
 }
 
 #[tokio::test]

@@ -213,6 +213,25 @@ fn a_lost_worker_a_leaving_client_and_a_passed_deadline_each_say_so() {
     assert_eq!((named.names().last(), milliseconds(named.step("extract"))), (Some(&"decide"), 40));
 }
 
+#[test]
+fn a_query_whose_scheduler_is_lost_says_so_and_the_next_one_is_told_as_ever() {
+    let collector = Collector::start();
+    run(async {
+        let world = World::exporting(1, &collector.endpoint());
+        world.script(1, &[Answer::Panics, Answer::Vector(at_distance(0.1))]);
+        let mut client = world.client("phone", "talk").await;
+        client.say(1, 1, 6.0).await;
+        pass(1.0).await;
+        assert!(world.service.telemetry.flush(PATIENCE), "the collector is there");
+    });
+    let traces = collector.traces();
+    traces.iter().for_each(check);
+    let told: Vec<_> = traces.iter().map(|trace| trace.attribute("speaker_id.outcome")).collect();
+    assert_eq!(told, ["failed", "succeeded"]);
+    assert_eq!(traces[0].attribute("error.type"), "scheduler_lost");
+    assert_eq!(code(&traces[0].root), StatusCode::Error);
+}
+
 #[tokio::test]
 async fn metrics_traces_and_records_say_the_same_of_who_sent_them() {
     let collector = Collector::start();

@@ -41,7 +41,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const PAGE: File = File { path: "/", kind: HTML, text: include_str!("console/index.html") };
 
-const FILES: [File; 25] = files![
+const FILES: [File; 26] = files![
     "base.css" CSS,
     "layout.css" CSS,
     "voices.css" CSS,
@@ -63,6 +63,7 @@ const FILES: [File; 25] = files![
     "people.js" SCRIPT,
     "queue.js" SCRIPT,
     "recorder.js" SCRIPT,
+    "rulings.js" SCRIPT,
     "scale.js" SCRIPT,
     "timeline.js" SCRIPT,
     "voice.js" SCRIPT,
@@ -127,9 +128,9 @@ mod tests {
 
     async fn ask(path: &str, tag: Option<&str>) -> (StatusCode, HeaderMap) {
         let app = init_service(App::new().configure(mount)).await;
-        let request = tag.into_iter().fold(TestRequest::with_uri(path), |request, tag| {
-            request.insert_header((IF_NONE_MATCH, tag))
-        });
+        let request = tag
+            .into_iter()
+            .fold(TestRequest::with_uri(path), |request, tag| request.insert_header((IF_NONE_MATCH, tag)));
         let answer = call_service(&app, request.to_request()).await;
         (answer.status(), answer.headers().clone())
     }

@@ -15,8 +15,8 @@ use matcher_core::{Explanation, Gallery, Limits, PersonId, Status, budget};
 use serde::Serialize;
 
 pub(crate) use words::precedence_name;
-pub use words::{exit, precedence};
 use words::{distance, seconds};
+pub use words::{exit, precedence};
 
 /// Candidates that are told: the nearest, and whom it could be confused with.
 const CANDIDATES_TOLD: usize = 3;
@@ -49,8 +49,8 @@ pub struct Rules {
     pub evidence_seconds: f64,
     /// Questions for each number.
     pub attempts: u32,
-    /// In what time a token comes back.
-    pub token_every: Duration,
+    /// Fresh seconds that give a number at its limit all its questions again, where the budget has that option.
+    pub renewal_seconds: Option<f64>,
 }
 
 impl Rules {
@@ -62,7 +62,7 @@ impl Rules {
             margin: policy.margin,
             evidence_seconds: limits.evidence_floor.as_secs_f64(),
             attempts: budget.attempts_max.get(),
-            token_every: Duration::from_secs(3600) / budget.refill_per_hour.get(),
+            renewal_seconds: budget.renewal.map(|renewal| renewal.speech.as_secs_f64()),
         }
     }
 }
@@ -78,6 +78,8 @@ pub struct Around<'a> {
     pub attempts_left: u32,
     /// Tokens of its recording.
     pub tokens: f64,
+    /// How long until there is a whole one.
+    pub next_token: Duration,
     /// Whether a worker can extract.
     pub is_engine_ready: bool,
 }
@@ -142,11 +144,9 @@ impl Tale<'_> {
     fn named(&self, name: &str) -> String {
         let state = &self.voice.state;
         match (state.distance, state.runner_up) {
-            (Some(best), Some(next)) => format!(
-                "This is {name}: distance {}, and the next person is at {}.",
-                distance(best),
-                distance(next)
-            ),
+            (Some(best), Some(next)) => {
+                format!("This is {name}: distance {}, and the next person is at {}.", distance(best), distance(next))
+            }
             (Some(best), None) => format!("This is {name}: distance {}.", distance(best)),
             (None, _) => format!("This is {name}, whose name was brought along."),
         }
@@ -184,9 +184,7 @@ impl Tale<'_> {
         let mut nearest = self.voice.candidates.iter().map(|(person, far)| (self.name(person), *far));
         match (nearest.next(), nearest.next()) {
             (Some((name, far)), _) if far >= self.around.rules.threshold => Short::Far(name, far),
-            (Some(first), Some(second)) if second.1 - first.1 < self.around.rules.margin => {
-                Short::Close(first, second)
-            }
+            (Some(first), Some(second)) if second.1 - first.1 < self.around.rules.margin => Short::Close(first, second),
             _ => Short::Neither,
         }
     }
@@ -228,7 +226,10 @@ impl Tale<'_> {
             around.rules.attempts
         )];
         if voice.failed > 0 {
-            told.push(format!("Of those asked about this voice, {} brought no voiceprint; they stay spent.", voice.failed));
+            told.push(format!(
+                "Of those asked about this voice, {} brought no voiceprint; they stay spent.",
+                voice.failed
+            ));
         }
         if voice.in_work {
             told.push("One is under way.".to_owned());
@@ -287,7 +288,10 @@ impl Tale<'_> {
             Short::Neither => {}
         }
         if voice.state.status == Status::Ambiguous {
-            told.push(format!("{} between this voice and the other that sounds like the owner.", distance(around.rules.margin)));
+            told.push(format!(
+                "{} between this voice and the other that sounds like the owner.",
+                distance(around.rules.margin)
+            ));
         }
         told.extend(self.missing_for_a_question());
         told
@@ -304,8 +308,8 @@ impl Tale<'_> {
             told.push(format!("A question: all {} of this number are spent.", around.rules.attempts));
         }
         if around.tokens < 1.0 {
-            let wait = (1.0 - around.tokens) * around.rules.token_every.as_secs_f64();
-            told.push(format!("A token of the recording: the next one is there in {}.", seconds(wait)));
+            let wait = seconds(around.next_token.as_secs_f64());
+            told.push(format!("A token of the recording: the next one is there in {wait}."));
         }
         if !around.is_engine_ready {
             told.push("A worker that can run the model: none is up.".to_owned());
@@ -323,6 +327,9 @@ impl Tale<'_> {
         if around.gallery.is_empty() {
             told.push("Enrolling somebody: running conversations hear of it at once.".to_owned());
         } else if around.attempts_left == 0 && !goes_on {
+            if let Some(speech) = around.rules.renewal_seconds {
+                told.push(format!("{} of fresh speech: the number then has all its questions again.", seconds(speech)));
+            }
             told.push("The next conversation: after a rollover the number has all its questions again.".to_owned());
         } else {
             told.push("More speech of this voice.".to_owned());
@@ -343,8 +350,10 @@ impl Tale<'_> {
 /// What is left to tell of a voice when its conversation is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
-    /// The name that holds by now, and whether somebody said so.
-    pub name: Option<(Arc<str>, bool)>,
+    /// The name that holds by now.
+    pub name: Option<Arc<str>>,
+    /// Whether somebody decided who it is, or is not.
+    pub is_decided: bool,
     /// Distance to the best print, and to the next.
     pub distances: (Option<f64>, Option<f64>),
     /// Seconds of speech behind it.
@@ -356,10 +365,11 @@ pub struct Past {
 /// About a voice of a conversation that is over.
 #[must_use]
 pub fn ended(past: &Past, rules: &Rules) -> Told {
-    let summary = match &past.name {
-        Some((name, true)) => format!("Somebody said that this is {name}."),
-        Some((name, false)) => format!("This is {name}."),
-        None => "It got no name.".to_owned(),
+    let summary = match (&past.name, past.is_decided) {
+        (Some(name), true) => format!("Somebody said that this is {name}."),
+        (Some(name), false) => format!("This is {name}."),
+        (None, true) => "Somebody said that this is nobody with a name here, or not who it seemed to be.".to_owned(),
+        (None, false) => "It got no name.".to_owned(),
     };
     let came_out = match past.distances {
         (Some(best), Some(next)) => {
@@ -368,21 +378,36 @@ pub fn ended(past: &Past, rules: &Rules) -> Told {
         (Some(best), None) => format!("The nearest person was at {}.", distance(best)),
         (None, _) => "Nothing was compared.".to_owned(),
     };
-    let short = rules.evidence_seconds - past.evidence_seconds;
-    let mut missing = Vec::new();
-    if past.name.is_none() && short > 0.0 {
-        missing.push(format!("{} of examined speech.", seconds(short)));
-    }
-    if past.name.is_none() && past.distances.0.is_some_and(|best| best >= rules.threshold) {
-        missing.push(format!("A distance below {}.", distance(rules.threshold)));
-    }
     Told {
         summary,
-        heard: vec![format!("{} of its speech were examined.", seconds(past.evidence_seconds))],
+        heard: vec![format!("{} of its speech were kept as evidence.", seconds(past.evidence_seconds))],
         asked: vec![format!("{} of {} questions to the model were spent on it.", past.attempts, rules.attempts)],
         came_out: vec![came_out],
-        missing,
+        missing: past.missing(rules),
         would_change: vec!["A correction: what somebody says holds at once.".to_owned()],
+    }
+}
+
+impl Past {
+    fn missing(&self, rules: &Rules) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.name.is_some() || self.is_decided {
+            return told;
+        }
+        let short = rules.evidence_seconds - self.evidence_seconds;
+        if short > 0.0 {
+            told.push(format!("{} of examined speech.", seconds(short)));
+        }
+        match self.distances {
+            (Some(best), _) if best >= rules.threshold => {
+                told.push(format!("A distance below {}.", distance(rules.threshold)));
+            }
+            (Some(best), Some(next)) if next - best < rules.margin => {
+                told.push(format!("{} between the nearest two.", distance(rules.margin)));
+            }
+            (Some(_) | None, _) => {}
+        }
+        told
     }
 }
 

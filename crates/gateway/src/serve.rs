@@ -33,7 +33,9 @@ use crate::http::{self, Api};
 use crate::listen;
 use crate::live::corrections::Corrections;
 use crate::live::protocol::Bounds;
-use crate::live::{Arbiters, Capsules, Clock, Drain, Ids, Journal, JournalError, Registry, Service, Settings, SharePer, SocketLimits};
+use crate::live::{
+    Arbiters, Capsules, Clock, Drain, Ids, Journal, JournalError, Registry, Service, Settings, SharePer, SocketLimits,
+};
 use crate::people::People;
 use crate::simulate::trace::{self, Header};
 
@@ -144,18 +146,33 @@ impl Server {
             self.service.capsules.wait_for_disk().await;
             self.service.history.wait_for_disk().await;
         };
-        if tokio::time::timeout_at(began + self.drain, written).await.is_err() {
+        // The last words to the collector have their part of the drain time, too.
+        let disk_until = began + self.drain.mul_f64(0.8);
+        if tokio::time::timeout_at(disk_until, written).await.is_err() {
             tracing::warn!("the drain time passed; the newest history is missing");
         }
         let journal = self.service.journal.clone();
-        tokio::task::spawn_blocking(move || journal.finish()).await.map_err(io::Error::other)?;
+        if tokio::time::timeout_at(disk_until, on_own_thread("journal-end", move || journal.finish())).await.is_err() {
+            tracing::warn!("the drain time passed; the recording of the schedule lacks its end");
+        }
         let telemetry = self.service.telemetry.clone();
-        let is_flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_MAX)).await.unwrap_or(false);
+        let patience = (began + self.drain).saturating_duration_since(tokio::time::Instant::now()).min(FLUSH_MAX);
+        let is_flushed = on_own_thread("last-export", move || telemetry.flush(patience)).await.unwrap_or(false);
         if !is_flushed {
             tracing::warn!("the collector was not reached in time; it lacks the last totals, traces and records");
         }
         Ok(())
     }
+}
+
+/// Runs what may block for long, such as a write to a disk that hangs, where nobody waits for it at the end of the process.
+/// `None` when it did not come to its end.
+async fn on_own_thread<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, over) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    // Whoever has stopped waiting does not want the answer.
+    thread.spawn(move || done.send(work()).ok()).ok()?;
+    over.await.ok()
 }
 
 /// Everything that the actors share, from the configuration. Needs an actix system, and starts the schedulers' threads.
@@ -194,9 +211,9 @@ pub(crate) fn assemble(
 fn journal(config: &Config, workers: usize, clock: Clock) -> Result<Journal, JournalError> {
     let Some(path) = &config.server.record else { return Ok(Journal::off()) };
     let header = Header {
-        rollcall_trace: trace::line::VERSION,
+        rollcall_trace: trace::header::VERSION,
         workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
-        settings: trace::line::Settings::of(&limits(config), &budget_limits(config)),
+        settings: trace::Settings::of(&limits(config), &budget_limits(config)),
     };
     let bytes_max = u64::from(config.server.record_mebibytes) * 1024 * 1024;
     Journal::start(Path::new(path), &header, bytes_max, clock)
@@ -378,8 +395,7 @@ pub fn budget_limits(config: &Config) -> budget::Limits {
         burst: number(config.budget.socket_burst),
         refill_per_hour: number(config.budget.refill_per_hour),
         voices_max: number(config.matching.voices),
-        relaxation: relaxed
-            .map(|tokens| Relaxation { tokens, speech: speech(config.budget.relaxed_speech_seconds) }),
+        relaxation: relaxed.map(|tokens| Relaxation { tokens, speech: speech(config.budget.relaxed_speech_seconds) }),
         renewal: (renewal > 0.0).then(|| Renewal { speech: speech(renewal) }),
     }
 }

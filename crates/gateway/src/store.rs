@@ -6,12 +6,14 @@
 //! carries. What was said is never kept.
 
 mod error;
+mod over;
 mod records;
 mod sqlite;
 
 use matcher_core::Receipt;
 
 pub use error::StoreError;
+pub use over::Over;
 pub use records::{
     CapsuleWrite, ConversationRecord, DeviceKey, Filed, History, Page, Person, PersonChange, Sample, SampleFeatures,
     SegmentRecord, VoiceRecord,

@@ -9,7 +9,8 @@ use std::time::Instant;
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Course {
-    traceparent: Option<String>,
+    /// The trace, and the span of it that a request is.
+    trace: Option<(u128, u64)>,
     started: OnceLock<Instant>,
     over: OnceLock<Instant>,
     request: OnceLock<Request>,
@@ -31,10 +32,10 @@ pub struct Request {
 }
 
 impl Course {
-    /// A query whose request to another machine, should there be one, carries this W3C `traceparent`.
+    /// A query whose request to another machine, should there be one, is this span of this trace.
     #[must_use]
-    pub fn traced(traceparent: String) -> Self {
-        Self { traceparent: Some(traceparent), ..Self::default() }
+    pub fn traced((trace, span): (u128, u64)) -> Self {
+        Self { trace: Some((trace, span)), ..Self::default() }
     }
 
     /// When its run began.
@@ -55,8 +56,9 @@ impl Course {
         self.request.get()
     }
 
-    pub(crate) fn traceparent(&self) -> Option<&str> {
-        self.traceparent.as_deref()
+    /// As the W3C writes it: a version, the trace, the span, and that it is sampled.
+    pub(crate) fn traceparent(&self) -> Option<String> {
+        self.trace.map(|(trace, span)| format!("00-{trace:032x}-{span:016x}-01"))
     }
 
     /// A query that is run again, because others had spoilt its first run, keeps the first beginning.

@@ -180,7 +180,7 @@ impl RemoteExtractor {
         let going = self.fleet.go().ok_or(Fault::NoEndpoint)?;
         let sent = Instant::now();
         let traceparent = course.and_then(Course::traceparent);
-        let asked = self.asker.ask(&going.reach, (clip, traceparent), sent + given);
+        let asked = self.asker.ask(&going.reach, (clip, traceparent.as_deref()), sent + given);
         let asked = asked.map_err(|fault| {
             // Whatever a socket that was shut down looks like, half an answer included.
             let given_up = self.client.line().agent().is_none();

@@ -15,62 +15,18 @@
 //! Getters: [`Budget::attempts`], [`Budget::tokens`], [`Budget::books`]. Events in: [`Budget::reserve`],
 //! [`Budget::reserve_for`], [`Budget::settle`], [`Budget::handle_rollover`], [`Budget::handle_carried`], [`Budget::handle_resumption`].
 
+mod bucket;
+mod limits;
+
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::exit::Cap;
 use crate::ids::{Generation, Speaker};
 use crate::time::Monotonic;
 
-/// How much a lane may ask of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Attempts of one voice in one generation: twelve bring at least twenty seconds of speech to judge.
-    pub attempts_max: NonZeroU32,
-    /// Tokens that a full bucket holds.
-    pub burst: NonZeroU32,
-    /// Tokens that return in an hour, evenly.
-    pub refill_per_hour: NonZeroU32,
-    /// Voices in the attempts table, and in the memory of first blocks; beyond it a reservation is refused.
-    pub voices_max: NonZeroU32,
-    /// Tokens beyond the bucket for voices with new speech. Left out, there are none.
-    pub relaxation: Option<Relaxation>,
-    /// New attempts for voices with new speech. Left out, an attempt is spent for the whole generation.
-    pub renewal: Option<Renewal>,
-}
-
-/// A bucket may go so far below nothing for a voice with so much speech that no query has used. The refill pays that back
-/// before anybody else gets a token, so the rate stays what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relaxation {
-    /// Tokens below nothing.
-    pub tokens: NonZeroU32,
-    /// The least speech that no query has used.
-    pub speech: Duration,
-}
-
-/// A voice at its limit has all its attempts again when it has so much speech that no query has used, and so long has passed
-/// since it had them last: time, because failures leave the speech unused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Renewal {
-    /// The least speech, and the least time.
-    pub speech: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let limit = |value| NonZeroU32::new(value).expect("a default limit is not zero");
-        Self {
-            attempts_max: limit(12),
-            burst: limit(16),
-            refill_per_hour: limit(240),
-            voices_max: limit(128),
-            relaxation: None,
-            renewal: None,
-        }
-    }
-}
+use bucket::Bucket;
+pub use limits::{Limits, Relaxation, Renewal};
 
 /// An open reservation: one attempt and one token are spent. Not `Clone`: it is settled once, by moving it in.
 #[derive(Debug, PartialEq, Eq)]
@@ -264,6 +220,12 @@ impl Budget {
         self.bucket.at(now).tokens()
     }
 
+    /// How long after `now` there is a whole token again; nothing when there is one.
+    #[must_use]
+    pub fn next_token(&self, now: Monotonic) -> Duration {
+        self.bucket.at(now).next_token()
+    }
+
     /// The limits.
     #[must_use]
     pub const fn limits(&self) -> Limits {
@@ -331,7 +293,7 @@ impl Budget {
         }
 
         self.bucket.take_one();
-        let now = self.bucket.last;
+        let now = self.bucket.last();
         let account = self.account(speaker);
         if is_renewed {
             (account.attempts, account.since) = (0, now);
@@ -382,7 +344,7 @@ impl Budget {
     /// Whether a voice at its limit has its attempts again.
     fn is_renewed(&self, speaker: Speaker, fresh: Duration) -> bool {
         let Some((renewal, account)) = self.limits.renewal.zip(self.voices.get(&speaker)) else { return false };
-        let is_due = self.bucket.last.since(account.since) >= renewal.speech;
+        let is_due = self.bucket.last().since(account.since) >= renewal.speech;
         account.attempts >= self.limits.attempts_max.get() && fresh >= renewal.speech && is_due
     }
 
@@ -406,7 +368,7 @@ impl Budget {
     }
 
     fn account(&mut self, speaker: Speaker) -> &mut Account {
-        let since = self.bucket.last;
+        let since = self.bucket.last();
         self.voices.entry(speaker).or_insert(Account { attempts: 0, denial: Seen::First, since })
     }
 
@@ -414,54 +376,5 @@ impl Budget {
         let open = self.open.len() as u64;
         let Books { reserved, succeeded, failed, .. } = self.books;
         assert_eq!(reserved, succeeded + failed + open, "an attempt was lost or invented");
-    }
-}
-
-/// A token bucket in integers: one token is 3600e9 units, and one nanosecond adds `refill_per_hour` of them. What it may go
-/// below nothing lies at its bottom, so that no count is negative.
-#[derive(Debug, Clone, Copy)]
-struct Bucket {
-    units: u64,
-    units_max: u64,
-    bottom: u64,
-    units_a_nano: u64,
-    last: Monotonic,
-}
-
-impl Bucket {
-    const TOKEN: u64 = 3_600_000_000_000;
-
-    /// At most 2^32 tokens of 3.6e12 units do not fit in 64 bits; a burst beyond five million is held at that.
-    fn full(limits: Limits, now: Monotonic) -> Self {
-        let bottom = Self::units_of(limits.relaxation.map_or(0, |relaxation| relaxation.tokens.get()));
-        let units_max = Self::units_of(limits.burst.get()).saturating_add(bottom);
-        Self { units: units_max, units_max, bottom, units_a_nano: u64::from(limits.refill_per_hour.get()), last: now }
-    }
-
-    /// The bucket at `now`. A clock that runs backwards adds nothing and takes nothing.
-    fn at(mut self, now: Monotonic) -> Self {
-        let elapsed = now.as_nanos().saturating_sub(self.last.as_nanos());
-        self.units = self.units.saturating_add(elapsed.saturating_mul(self.units_a_nano)).min(self.units_max);
-        self.last = self.last.max(now);
-        self
-    }
-
-    fn units_of(tokens: u32) -> u64 {
-        u64::from(tokens).saturating_mul(Self::TOKEN)
-    }
-
-    /// Whether there is no token for somebody who may take so many below nothing.
-    fn is_empty(self, overdraft: u32) -> bool {
-        self.units < self.bottom.saturating_sub(Self::units_of(overdraft)).saturating_add(Self::TOKEN)
-    }
-
-    const fn take_one(&mut self) {
-        assert!(self.units >= Self::TOKEN, "a token was taken from an empty bucket");
-        self.units -= Self::TOKEN;
-    }
-
-    /// Nothing, while it is below nothing.
-    fn tokens(self) -> f64 {
-        self.units.saturating_sub(self.bottom) as f64 / Self::TOKEN as f64
     }
 }

@@ -101,6 +101,8 @@ pub struct Dispatch {
     pub pending: u64,
     /// How long the slot waited.
     pub waited: std::time::Duration,
+    /// Whether its age alone decided its place.
+    pub by_age: bool,
     /// Whether a query was spent on its number in this generation.
     pub tried: Tried,
 }

@@ -374,6 +374,7 @@ impl Lane {
         }
         let voice = self.queue.next(now, self.floors.query_max, |voice| self.standing(voice))?;
         let tried = self.standing(voice).map_or(Tried::Before, |standing| standing.tried);
+        let by_age = self.queue.is_by_age(voice, now);
         let (slot, fresh) = self.queue.take(voice, now);
         self.locked.insert(voice.speaker);
         let dispatch = Dispatch {
@@ -389,6 +390,7 @@ impl Lane {
             pending: fresh.samples(),
             fresh,
             waited: now.since(slot.since),
+            by_age,
             tried,
         };
         let deadline = now.after(self.limits.reservation_deadline);

@@ -109,6 +109,8 @@ pub enum Precedence {
     Older,
     /// Its number is the smaller.
     SmallerNumber,
+    /// The other has the age, which has its turn only once in [`Limits::override_every`].
+    BetweenAges,
     /// Nobody is behind it.
     Alone,
     /// It goes before nobody: it cannot start now.
@@ -133,6 +135,11 @@ struct Order {
 }
 
 impl Order {
+    fn preferring(voice: Voice, (slot, speech): (&Slot, u64), standing: Standing) -> Self {
+        let preference = Some((standing.tried, standing.near_owner, Reverse(speech)));
+        Self { preference, since: slot.since, voice }
+    }
+
     fn ranked(&self, behind: Option<&Self>) -> Ranked {
         Ranked { voice: self.voice, precedence: behind.map_or(Precedence::Alone, |behind| self.before(behind)) }
     }
@@ -140,6 +147,7 @@ impl Order {
     fn before(&self, behind: &Self) -> Precedence {
         match (self.preference, behind.preference) {
             (None, _) => Precedence::Age,
+            (Some(_), None) => Precedence::BetweenAges,
             (Some((tried, ..)), Some((other, ..))) if tried != other => Precedence::FirstTry,
             (Some((_, near, _)), Some((_, other, _))) if near != other => Precedence::NearOwner,
             (Some((.., speech)), Some((.., other))) if speech != other => Precedence::MoreSpeech,
@@ -333,24 +341,50 @@ impl SpeakerMatchQueue {
         query_max: u64,
         mut standing: impl FnMut(Voice) -> Option<Standing>,
     ) -> Vec<Ranked> {
-        let mut orders = Vec::new();
+        let mut preferred = Vec::new();
         let mut held = Vec::new();
         for (voice, slot, fresh) in self.waiting() {
             match standing(voice) {
-                Some(standing) => orders.push(self.order(voice, (slot, fresh.min(query_max)), standing, now)),
+                Some(standing) => preferred.push(Order::preferring(voice, (slot, fresh.min(query_max)), standing)),
                 None => held.push(Ranked { voice, precedence: Precedence::Held }),
             }
         }
-        orders.sort_unstable();
+        preferred.sort_unstable();
+        let orders = self.in_turn(preferred, now);
         let behind = orders.iter().skip(1).map(Some).chain([None]);
         let ranked = orders.iter().zip(behind).map(|(order, behind)| order.ranked(behind));
         ranked.chain(held).collect()
     }
 
-    fn order(&self, voice: Voice, (slot, speech): (&Slot, u64), standing: Standing, now: Monotonic) -> Order {
-        let preference =
-            (!self.goes_by_age(slot, now)).then_some((standing.tried, standing.near_owner, Reverse(speech)));
-        Order { preference, since: slot.since, voice }
+    /// Slots in order of preference, and among them those whose turn age gives.
+    fn in_turn(&self, mut preferred: Vec<Order>, now: Monotonic) -> Vec<Order> {
+        let mut orders = Vec::with_capacity(preferred.len());
+        let mut since_override = self.since_override;
+        while !preferred.is_empty() {
+            let aged = |(_, order): &(usize, &Order)| self.is_aged(order.since, now);
+            let is_turn = since_override >= self.limits.override_every.get() - 1;
+            let oldest = preferred.iter().enumerate().filter(|slot| is_turn && aged(slot));
+            let oldest = oldest.min_by_key(|(_, order)| (order.since, order.voice)).map(|(place, _)| place);
+            let order = preferred.remove(oldest.unwrap_or(0));
+            since_override = if oldest.is_some() { 0 } else { since_override.saturating_add(1) };
+            orders.push(Order { preference: order.preference.filter(|_| oldest.is_none()), ..order });
+        }
+        orders
+    }
+
+    fn order(&self, voice: Voice, slot: (&Slot, u64), standing: Standing, now: Monotonic) -> Order {
+        let order = Order::preferring(voice, slot, standing);
+        Order { preference: order.preference.filter(|_| !self.goes_by_age(slot.0, now)), ..order }
+    }
+
+    fn is_aged(&self, since: Monotonic, now: Monotonic) -> bool {
+        now.since(since) >= self.limits.age_override
+    }
+
+    /// Whether a waiting voice would be taken for its age alone.
+    #[must_use]
+    pub fn is_by_age(&self, voice: Voice, now: Monotonic) -> bool {
+        self.slot(voice).is_some_and(|slot| self.goes_by_age(slot, now))
     }
 
     /// Whether the next selection may go by age alone.
@@ -360,7 +394,7 @@ impl SpeakerMatchQueue {
     }
 
     fn goes_by_age(&self, slot: &Slot, now: Monotonic) -> bool {
-        self.is_turn_of_age() && now.since(slot.since) >= self.limits.age_override
+        self.is_turn_of_age() && self.is_aged(slot.since, now)
     }
 
     /// Turns a slot into a query: the slot goes, and all fresh ranges are taken.
@@ -412,10 +446,11 @@ impl SpeakerMatchQueue {
         entry.covered.insert_all(covered);
     }
 
-    /// Undoes [`SpeakerMatchQueue::take`] for a dispatch that never arrived: the slot keeps its age. When the queue
-    /// filled up meanwhile, only the ranges come back.
+    /// Undoes [`SpeakerMatchQueue::take`] for a dispatch that never arrived: the slot keeps its age, and a turn that age had
+    /// comes back. When the queue filled up meanwhile, only the ranges come back.
     pub fn put_back(&mut self, voice: Voice, slot: Slot) {
         self.restore(voice);
+        self.since_override = self.since_override.checked_sub(1).unwrap_or(self.limits.override_every.get() - 1);
         let Slot { since, segment } = slot;
         let newer = self.slot(voice).map_or(segment, |held| held.segment.clone());
         if self.stamp(voice, newer, since).is_ok()

@@ -3,7 +3,6 @@
 //! Only OpenMetrics shows them. One a bucket and series is kept, so their number is that of the buckets; a query that is
 //! not traced leaves none. The histograms themselves are the meter's.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,67 +29,84 @@ impl Exemplar {
     }
 }
 
-/// The name of a histogram as it is scraped, and the labels of a series in their order.
-type Series = (&'static str, Vec<(String, String)>);
+/// The labels of a series as they are recorded, and what its buckets point to; the last is the infinite one.
+type Series = (Vec<KeyValue>, Vec<Option<Exemplar>>);
 
-/// Those of all histograms. Clones share them.
+/// Those of one histogram: a handful of series.
+type Kept = Arc<Mutex<Vec<Series>>>;
+
+/// Those of all histograms, by the name as it is scraped.
 #[derive(Clone, Default)]
-pub(crate) struct Exemplars(Arc<Mutex<BTreeMap<Series, Vec<Option<Exemplar>>>>>);
+pub(crate) struct Exemplars(Vec<(&'static str, Kept)>);
 
 impl Exemplars {
-    /// Those of one series, a place for each bucket in order; the last is the infinite one's.
-    pub(crate) fn of(&self, name: &str, labels: &[(String, String)]) -> Vec<Option<Exemplar>> {
-        let kept = self.lock();
-        let found = kept.iter().find(|((histogram, series), _)| *histogram == name && series == labels);
-        found.map(|(_, buckets)| buckets.clone()).unwrap_or_default()
+    /// Those of one series, a place for each bucket in order.
+    pub(crate) fn of(&self, name: &str, labels: &[(&str, &str)]) -> Vec<Option<Exemplar>> {
+        let Some((_, kept)) = self.0.iter().find(|(histogram, _)| *histogram == name) else { return Vec::new() };
+        let is_it = |(recorded, _): &&Series| {
+            let pair = |pair: &KeyValue| labels.contains(&(pair.key.as_str(), pair.value.as_str().as_ref()));
+            recorded.len() == labels.len() && recorded.iter().all(pair)
+        };
+        lock(kept).iter().find(is_it).map(|(_, buckets)| buckets.clone()).unwrap_or_default()
     }
 
-    fn keep(&self, series: Series, bounds: &[f64], exemplar: Exemplar) {
-        let bucket = bounds.iter().position(|bound| exemplar.value <= *bound).unwrap_or(bounds.len());
-        let mut kept = self.lock();
-        let buckets = kept.entry(series).or_insert_with(|| vec![None; bounds.len() + 1]);
-        if let Some(place) = buckets.get_mut(bucket) {
-            *place = Some(exemplar);
-        }
+    /// A place for those of another histogram.
+    fn add(&mut self, name: &'static str) -> Kept {
+        let kept = Kept::default();
+        self.0.push((name, Arc::clone(&kept)));
+        kept
     }
+}
 
-    /// Keeps one of a new trace, and answers what a page says of it.
-    #[cfg(test)]
-    pub(crate) fn keep_one(&self, series: Series, bounds: &[f64], value: f64) -> String {
-        let exemplar = Exemplar { trace: TraceContext::random(), value, at: 1.5 };
-        self.keep(series, bounds, exemplar);
-        exemplar.text()
-    }
+fn lock(kept: &Kept) -> MutexGuard<'_, Vec<Series>> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Series, Vec<Option<Exemplar>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+fn keep(kept: &Kept, labels: &[KeyValue], bounds: &[f64], exemplar: Exemplar) {
+    let bucket = bounds.iter().position(|bound| exemplar.value <= *bound).unwrap_or(bounds.len());
+    let mut kept = lock(kept);
+    let at = kept.iter().position(|(recorded, _)| recorded == labels).unwrap_or_else(|| {
+        kept.push((labels.to_vec(), vec![None; bounds.len() + 1]));
+        kept.len() - 1
+    });
+    if let Some(place) = kept.get_mut(at).and_then(|(_, buckets)| buckets.get_mut(bucket)) {
+        *place = Some(exemplar);
     }
 }
 
 /// A histogram of latencies that keeps exemplars.
 pub(crate) struct Timed {
     histogram: Histogram<f64>,
-    name: &'static str,
     bounds: &'static [f64],
-    exemplars: Exemplars,
+    kept: Kept,
 }
 
 impl Timed {
-    pub(crate) fn new(distribution: &Distribution, meter: &Meter, exemplars: &Exemplars) -> Self {
+    pub(crate) fn new(distribution: &Distribution, meter: &Meter, exemplars: &mut Exemplars) -> Self {
         let Distribution { name, bounds, .. } = distribution;
-        Self { histogram: distribution.build(meter), name, bounds, exemplars: exemplars.clone() }
+        Self { histogram: distribution.build(meter), bounds, kept: exemplars.add(name) }
     }
 
     /// Records a latency; that of a traced query points to its trace.
     pub(crate) fn record(&self, after: Duration, labels: &[KeyValue], trace: Option<TraceContext>) {
         let value = after.as_secs_f64();
         self.histogram.record(value, labels);
-        let Some(trace) = trace else { return };
-        let mut series: Vec<_> = labels.iter().map(|pair| (pair.key.to_string(), pair.value.to_string())).collect();
-        // The exporter sorts them as well.
-        series.sort_unstable();
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        self.exemplars.keep((self.name, series), self.bounds, Exemplar { trace, value, at });
+        if let Some(trace) = trace {
+            let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+            keep(&self.kept, labels, self.bounds, Exemplar { trace, value, at });
+        }
+    }
+}
+
+#[cfg(test)]
+impl Exemplars {
+    /// Keeps one of a new trace in a series of this class, and answers what a page says of it.
+    pub(crate) fn keep_one(&mut self, name: &'static str, class: &'static str, value: f64) -> String {
+        let found = self.0.iter().find(|(histogram, _)| *histogram == name).map(|(_, kept)| Arc::clone(kept));
+        let kept = found.unwrap_or_else(|| self.add(name));
+        let exemplar = Exemplar { trace: TraceContext::random(), value, at: 1.5 };
+        keep(&kept, &[KeyValue::new("class", class)], &[0.1, 1.0], exemplar);
+        exemplar.text()
     }
 }
 
@@ -98,21 +114,17 @@ impl Timed {
 mod tests {
     use super::*;
 
-    const BOUNDS: &[f64] = &[0.1, 1.0];
-
-    fn keep(exemplars: &Exemplars, value: f64) -> String {
-        exemplars.keep_one(("latency", Vec::new()), BOUNDS, value)
-    }
-
     #[test]
     fn a_bucket_keeps_the_newest_trace_and_a_bound_belongs_to_its_bucket() {
-        let exemplars = Exemplars::default();
-        assert!(exemplars.of("latency", &[]).is_empty());
-        keep(&exemplars, 0.05);
-        let (fast, beyond) = (keep(&exemplars, 0.1), keep(&exemplars, 7.0));
-        let traces = exemplars.of("latency", &[]).into_iter().map(|kept| kept.map(|kept| kept.text()));
-        assert_eq!(traces.collect::<Vec<_>>(), [Some(fast), None, Some(beyond)]);
-        assert!(exemplars.of("latency", &[("class".into(), "first".into())]).is_empty());
+        let mut exemplars = Exemplars::default();
+        assert!(exemplars.of("latency", &[("class", "first")]).is_empty());
+        exemplars.keep_one("latency", "first", 0.05);
+        let (fast, beyond) = (exemplars.keep_one("latency", "first", 0.1), exemplars.keep_one("latency", "first", 7.0));
+        let kept = exemplars.of("latency", &[("class", "first")]).into_iter().map(|kept| kept.map(|kept| kept.text()));
+        assert_eq!(kept.collect::<Vec<_>>(), [Some(fast), None, Some(beyond)]);
+        for (name, labels) in [("latency", &[("class", "repeat")][..]), ("latency", &[]), ("other", &[("class", "first")])] {
+            assert!(exemplars.of(name, labels).is_empty());
+        }
     }
 
     #[test]

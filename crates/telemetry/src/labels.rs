@@ -216,11 +216,11 @@ labels! {
 }
 
 labels! {
-    /// Whether a voice had waited so long that its age alone decided its place.
+    /// Whether a voice's age alone gave it its turn.
     Override {
-        /// It had reached the age override.
+        /// It had waited for the age override, and such a voice's turn it was.
         Yes => "yes",
-        /// Its place came from the ordinary order.
+        /// Its turn came by the ordinary order.
         No => "no",
     }
 }

@@ -50,18 +50,18 @@ struct Instruments {
 impl Metrics {
     pub(crate) fn new(meter: &Meter, version: &str) -> Self {
         let counter = |name: &'static str, help: &'static str| meter.u64_counter(name).with_description(help).build();
-        let exemplars = Exemplars::default();
+        let mut exemplars = Exemplars::default();
         let instruments = Instruments {
             levels: Levels::default(),
             process: Process::default(),
-            verdict: Timed::new(&VERDICT, meter, &exemplars),
-            selection: Timed::new(&SELECTION, meter, &exemplars),
-            first_examination: Timed::new(&FIRST_EXAMINATION, meter, &exemplars),
-            extraction: Timed::new(&EXTRACTION, meter, &exemplars),
+            verdict: Timed::new(&VERDICT, meter, &mut exemplars),
+            selection: Timed::new(&SELECTION, meter, &mut exemplars),
+            first_examination: Timed::new(&FIRST_EXAMINATION, meter, &mut exemplars),
+            extraction: Timed::new(&EXTRACTION, meter, &mut exemplars),
             attempt: ATTEMPT.build(meter),
             selections: counter(
                 "rollcall_selections",
-                "Voices whose turn came, by class and by whether they had reached the age override.",
+                "Voices whose turn came, by class and by whether age alone gave it to them.",
             ),
             voices: counter(
                 "rollcall_voices",

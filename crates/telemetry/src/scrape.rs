@@ -16,7 +16,7 @@ use crate::labels::Signal;
 use crate::logs;
 use crate::metrics::Metrics;
 use crate::otlp::{Counts, Export, Otlp, Queue, Reader, Resource, Shipment, all_sent, refused_records, refused_spans};
-use crate::traces::{self, QueryTrace, Tracer};
+use crate::traces::{self, Ended, Tracer};
 
 /// Why telemetry could not start.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum StartError {
 #[derive(Default)]
 struct Exports {
     metrics: Option<Export>,
-    traces: Option<Queue<QueryTrace>>,
+    traces: Option<Queue<Ended>>,
     logs: Option<Queue<logs::Record>>,
     tracer: Tracer,
 }
@@ -51,7 +51,7 @@ impl Exports {
         }
         if let Some((target, limits, sampler)) = &otlp.traces {
             let resource = resource.clone();
-            let encode = move |traces: &[QueryTrace]| traces::encode(traces, &resource);
+            let encode = move |queries: &[Ended]| traces::encode(queries, &resource);
             let shipment = Shipment { signal: Signal::Traces, encode: Box::new(encode), refused: refused_spans };
             let queue = Queue::start(target, *limits, shipment, counts.clone())?;
             exports.tracer = Tracer::new(*sampler, queue.clone());

@@ -5,7 +5,7 @@
 //!                                                   the query ends ─▶ QueryTrace ─▶ Tracer::finish ─▶ queue ─▶ collector
 //! ```
 //! Nothing is kept in a thread's locals and no span is open while a query waits: its moments are noted by whoever holds
-//! it, and its spans are made at its end, on the exporting thread. Without a collector, or for a query that the sampler
+//! it, and its spans are made after its end, on the exporting thread. Without a collector, or for a query that the sampler
 //! leaves out, there is no context and nothing is built.
 //!
 //! Does not own what a query is (the gateway's), or how spans are sent (see `otlp`). There is no field here for a vector,
@@ -31,11 +31,20 @@ pub struct Tracer(Option<Arc<Traced>>);
 
 struct Traced {
     sampler: Sampler,
-    queue: Queue<QueryTrace>,
+    queue: Queue<Ended>,
 }
 
+/// A query that has ended. Its trace is made on the exporting thread, so that the query's own pays for nothing but notes.
+pub trait Query: Send {
+    /// The trace. Asked for again when the collector did not take it.
+    fn trace(&self) -> QueryTrace;
+}
+
+/// As it waits.
+pub(crate) type Ended = Box<dyn Query>;
+
 impl Tracer {
-    pub(crate) fn new(sampler: Sampler, queue: Queue<QueryTrace>) -> Self {
+    pub(crate) fn new(sampler: Sampler, queue: Queue<Ended>) -> Self {
         Self(Some(Arc::new(Traced { sampler, queue })))
     }
 
@@ -54,7 +63,7 @@ impl Tracer {
     }
 
     /// Hands over a query that has ended. It never waits: when the collector is behind, the trace is dropped and counted.
-    pub fn finish(&self, query: QueryTrace) {
+    pub fn finish(&self, query: Box<dyn Query>) {
         if let Some(traced) = &self.0 {
             traced.queue.offer(query);
         }

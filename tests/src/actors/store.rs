@@ -3,10 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use gateway::store::{
-    CapsuleWrite, ConversationRecord, DeviceKey, Filed, History, Page, Person, PersonChange, Sample, SampleFeatures,
-    SqliteStore, Store, StoreError,
-};
+use gateway::store::{CapsuleWrite, DeviceKey, Filed, Over, PersonChange, SqliteStore, Store, StoreError};
 use matcher_core::Receipt;
 
 use crate::directory::Directory;
@@ -69,35 +66,9 @@ impl TestStore {
     }
 }
 
-impl Store for TestStore {
-    fn people(&self) -> Result<Vec<Person>, StoreError> {
-        self.store.people()
-    }
-
-    fn samples(&self) -> Result<Vec<Sample>, StoreError> {
-        self.store.samples()
-    }
-
-    fn create_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
-        self.store.create_person(id, change, now_ms)
-    }
-
-    fn update_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
-        self.store.update_person(id, change, now_ms)
-    }
-
-    fn enrol(
-        &self,
-        id: &str,
-        change: &PersonChange,
-        features: &SampleFeatures,
-        now_ms: i64,
-    ) -> Result<Person, StoreError> {
-        self.store.enrol(id, change, features, now_ms)
-    }
-
-    fn delete_person(&self, id: &str) -> Result<(), StoreError> {
-        self.store.delete_person(id)
+impl Over for TestStore {
+    fn inner(&self) -> &dyn Store {
+        &self.store
     }
 
     fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError> {
@@ -120,30 +91,6 @@ impl Store for TestStore {
         self.read(self.store.receipts(conversations))
     }
 
-    fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError> {
-        self.store.open_conversation(conversation, now_ms)
-    }
-
-    fn record(&self, conversation: &str, page: &Page, now_ms: i64) -> Result<(), StoreError> {
-        self.store.record(conversation, page, now_ms)
-    }
-
-    fn history(&self, conversation: &str) -> Result<Option<History>, StoreError> {
-        self.store.history(conversation)
-    }
-
-    fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError> {
-        self.store.conversations(limit)
-    }
-
-    fn delete_conversation(&self, conversation: &str, now_ms: i64) -> Result<bool, StoreError> {
-        self.store.delete_conversation(conversation, now_ms)
-    }
-
-    fn forget(&self, before_ms: i64, now_ms: i64) -> Result<u64, StoreError> {
-        self.store.forget(before_ms, now_ms)
-    }
-
     fn take_capsule(&self, device: DeviceKey, token: &str, now_ms: i64) -> Result<Option<Vec<u8>>, StoreError> {
         self.check("of a capsule")?;
         self.store.take_capsule(device, token, now_ms)
@@ -158,9 +105,5 @@ impl Store for TestStore {
     ) -> Result<CapsuleWrite, StoreError> {
         self.check("of a capsule")?;
         self.store.keep_capsule(device, turn, body, now_ms)
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.store.size_bytes()
     }
 }

@@ -102,7 +102,8 @@ fn port(output: ChildStdout) -> Option<u16> {
     let (found, heard) = sync_channel(1);
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            let port = line.split("successfully on port ").nth(1).and_then(|port| port.trim_end_matches('.').parse().ok());
+            let port =
+                line.split("successfully on port ").nth(1).and_then(|port| port.trim_end_matches('.').parse().ok());
             // A second such line would be of no interest, nor one that comes when nobody waits any more.
             port.map(|port: u16| found.try_send(port).ok());
         }

@@ -99,6 +99,7 @@ mod tests {
             evidence: 0,
             pending: fresh.samples(),
             waited: Duration::ZERO,
+            by_age: false,
             tried: Tried::Never,
         }
     }

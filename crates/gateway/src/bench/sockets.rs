@@ -8,6 +8,7 @@
 //! [`load`]'s, and reading the server's own histogram is [`scrape`]'s. It prints nothing; the command line does.
 
 mod load;
+mod pages;
 mod scrape;
 mod server;
 mod sink;
@@ -25,6 +26,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::client::ClientError;
 use crate::config::Config;
 use load::{Load, Totals};
+pub use pages::Pages;
 use scrape::Scrape;
 use server::{Child, Usage};
 
@@ -33,6 +35,8 @@ use server::{Child, Usage};
 pub struct Plan {
     /// Sockets at once.
     pub sockets: u32,
+    /// Open pages of the console whose cost is measured as well.
+    pub pages: u32,
     /// How long the steady state is measured.
     pub steady: Duration,
     /// The server's configuration. Its model, ring and budget are the load's as well.
@@ -116,6 +120,9 @@ pub struct Report {
     pub frames_late: u64,
     /// How long the steady state was measured.
     pub seconds: f64,
+    /// What open pages of the console cost, when some were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Pages>,
     /// The server's model.
     pub model: String,
     /// The machine's load over the last minute, when that is known: how much else was going on.
@@ -169,6 +176,14 @@ async fn measure(plan: &Plan, child: &Child, progress: &dyn Fn(&str)) -> Result<
     load.measure(false);
     let after = (child.usage()?, child.scrape()?, before.2.elapsed(), load.totals());
 
+    let pages = match plan.pages {
+        0 => None,
+        pages => {
+            progress(&format!("measuring {pages} open pages for {} s", 3 * plan.steady.as_secs()));
+            Some(pages::measure(plan, child).await?)
+        }
+    };
+
     progress("saying goodbye");
     load.stop();
     for socket in sockets {
@@ -176,7 +191,7 @@ async fn measure(plan: &Plan, child: &Child, progress: &dyn Fn(&str)) -> Result<
         socket.await.ok();
     }
     let window = Window { empty, full: after.0, before, after };
-    Ok(window.report(plan, &load))
+    Ok(Report { pages, ..window.report(plan, &load) })
 }
 
 async fn ramp(plan: &Plan, load: &Rc<Load>) -> Result<Vec<tokio::task::JoinHandle<()>>, SocketsError> {
@@ -227,6 +242,7 @@ impl Window {
             frames_per_s: frames as f64 / seconds,
             frames_late: self.after.3.late - self.before.3.late,
             seconds,
+            pages: None,
             model: plan.config.extraction.model.clone(),
             load_average: server::load_average(),
         }
@@ -273,7 +289,8 @@ impl fmt::Display for Report {
             ("dropped", self.dropped.to_string()),
             ("load average", self.load_average.map_or_else(|| "-".to_owned(), |load| format!("{load:.2}"))),
         ];
-        rows.iter().try_for_each(|(name, value)| writeln!(f, "{name:<20} {value}"))
+        rows.iter().try_for_each(|(name, value)| writeln!(f, "{name:<20} {value}"))?;
+        self.pages.iter().try_for_each(|pages| writeln!(f, "{:<20} {pages}", "open pages"))
     }
 }
 

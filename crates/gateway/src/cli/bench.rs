@@ -100,6 +100,9 @@ struct Sockets {
     /// Seconds of steady state to measure
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
+    /// Open pages of the console whose cost is measured as well; takes three times the seconds more
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
+    pages: u32,
     /// Seconds of audio in a socket's ring, as sockets.ring_seconds
     #[arg(long, value_name = "S")]
     ring_seconds: Option<f64>,
@@ -114,7 +117,7 @@ struct Sockets {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: rollcall bench traces --rounds 12\n\
                         The same load in turns on a server that exports to a sink in this process and on one that does \
-                        not. It takes about half a minute a round with the defaults.")]
+                        not. It takes about a quarter of a minute a round with the defaults.")]
 struct Traces {
     /// Pairs of measurements
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
@@ -122,8 +125,12 @@ struct Traces {
     /// Seconds of load in each measurement
     #[arg(long, value_name = "S", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// Sockets at once; each brings about ten queries a second
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// Seconds of audio that come with each query. With 15, the time in which a token comes back, sockets ask all that
+    /// their budget lets them; 2 is the least that a query takes
+    #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..=30))]
+    audio_seconds: u32,
+    /// Sockets at once; each brings about five queries a second
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     sockets: u32,
     /// Model of the server; left out, `scripted`: the service's own cost
     #[arg(long, value_name = "NAME|DIR")]
@@ -190,7 +197,7 @@ fn sockets(args: &Sockets, context: &Context) -> Result<(), CliError> {
     let binary = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("this program cannot find itself: {error}")))?;
     let steady = Duration::from_secs(args.seconds);
-    let plan = Plan { sockets: args.sockets, steady, config, binary, environment: Vec::new() };
+    let plan = Plan { sockets: args.sockets, pages: args.pages, steady, config, binary, environment: Vec::new() };
     let progress = Progress::new();
     let report = sockets::sockets(&plan, &|step| progress.say(step))?;
     show(args.json, &report, &report)
@@ -206,9 +213,10 @@ fn traces(args: &Traces, context: &Context) -> Result<(), CliError> {
     let binary = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("this program cannot find itself: {error}")))?;
     let steady = Duration::from_secs(args.seconds);
-    let plan = Plan { sockets: args.sockets, steady, config, binary, environment: Vec::new() };
+    let plan = Plan { sockets: args.sockets, pages: 0, steady, config, binary, environment: Vec::new() };
     let progress = Progress::new();
-    let report = traces::traces(&plan, args.rounds, &|step| progress.say(step))?;
+    let turns = traces::Turns { rounds: args.rounds, audio_seconds: args.audio_seconds };
+    let report = traces::traces(&plan, turns, &|step| progress.say(step))?;
     show(args.json, &report, &report)
 }
 

@@ -35,6 +35,7 @@ export const addSample = (id, audio, force) =>
 export const readConversation = (id) => request("GET", conversation(id));
 export const deleteConversation = (id) => request("DELETE", conversation(id));
 export const readSegments = (id) => request("GET", `${conversation(id)}/export?format=json`).then((told) => told.segments);
+export const readLabels = (id) => request("GET", `${conversation(id)}/labels`);
 export const exportPath = (id, format) => `${conversation(id)}/export?format=${format}`;
 export const explain = (id, speaker) => request("GET", `${conversation(id)}/voices/${speaker}/explain`);
 /** `correction` is a `label` or `reject` message of the socket. */

@@ -6,6 +6,7 @@ import { toast, Verdicts } from "./announce.js";
 import { confirmed } from "./dialog.js";
 import { attributes, el, Keyed, text } from "./dom.js";
 import { Lane } from "./lane.js";
+import { Rulings } from "./rulings.js";
 import { count, moment } from "./words.js";
 
 /** Tokens and ages move on between two pieces of news. */
@@ -20,6 +21,8 @@ export class Conversation {
   constructor(root, people) {
     this.root = root;
     this.people = people;
+    // Each reading has a turn; an answer that comes after the next has begun is dropped.
+    this.turn = 0;
     this.showNothing();
     setInterval(() => this.lanes?.parts.forEach((lane) => lane.tick()), TICK_MS);
   }
@@ -27,6 +30,8 @@ export class Conversation {
   show(id) {
     if (id === this.id) return;
     this.id = id;
+    this.turn += 1;
+    this.rulings = undefined;
     if (id === undefined) this.showNothing();
     else this.build(id);
   }
@@ -70,21 +75,35 @@ export class Conversation {
     this.read();
   }
 
-  /** Reads the conversation once: at first, after its end, and after a correction of one that ended. */
+  /** Reads the conversation once: at first, after its end, and after a correction. */
   async read() {
     const id = this.id;
+    this.turn += 1;
+    const turn = this.turn;
+    this.heard = undefined;
     try {
       const news = await api.readConversation(id);
       const segments = news.live ? [] : await api.readSegments(id);
-      if (id === this.id) this.update(news, segments);
+      const rulings = news.live ? new Rulings(await api.readLabels(id)) : undefined;
+      if (turn !== this.turn) return;
+      this.rulings = rulings;
+      // What the feed told meanwhile is newer, and it does not tell the same twice.
+      this.draw(news.live ? (this.heard ?? news) : news, segments);
     } catch (error) {
-      if (id === this.id) text(this.subtitle, error.message);
+      if (turn === this.turn) text(this.subtitle, error.message);
     }
   }
 
-  update(news, segments = []) {
-    if (news.conversation_id !== this.id || !this.lanes) return;
-    const lanes = news.live ? news.lanes : news.lanes.map((lane) => endedLane(lane, segments));
+  /** News of the feed. */
+  update(news) {
+    if (news.conversation_id !== this.id) return;
+    this.heard = news;
+    this.draw(news, []);
+  }
+
+  draw(news, segments) {
+    if (!this.lanes) return;
+    const lanes = news.lanes.map((lane) => (news.live ? liveLane(lane, this.rulings) : endedLane(lane, segments)));
     attributes(this.badge, { "data-live": news.live ? "yes" : "no" });
     text(this.badge, news.live ? "Live" : "Ended");
     this.remove.hidden = news.live;
@@ -113,6 +132,13 @@ export class Conversation {
       toast(error.message, "bad");
     }
   }
+}
+
+/** The feed tells whose a segment is; what was decided about one segment alone comes from the labels. */
+function liveLane(lane, rulings) {
+  if (!rulings || rulings.isEmpty) return lane;
+  const segments = lane.segments.map((segment) => ({ ...segment, ...rulings.of(lane.recording_id, segment) }));
+  return { ...lane, segments };
 }
 
 function endedLane(lane, segments) {

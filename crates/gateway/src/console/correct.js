@@ -11,7 +11,7 @@ const SEARCH_FROM = 9;
 
 /**
  * Asks who a voice is, or who one segment alone is.
- * `asked` has `voice`, `lane`, `conversation`, `people`, perhaps `segment`, and `done()` for what is not fed live.
+ * `asked` has `voice`, `lane`, `conversation`, `people`, perhaps `segment`, and `done()` for what the feed does not tell.
  */
 export async function openCorrection(asked) {
   const { voice, segment } = asked;
@@ -85,7 +85,7 @@ async function decide({ voice, segment, lane, conversation, done }, { message, t
     await api.correct(conversation, { ...message, ...place, ...only });
     dialog.close();
     toast(segment ? `This segment ${told}.` : `${ownName(voice)} ${told}.`);
-    if (!lane.live || segment) done();
+    done();
   } catch (problem) {
     text(error, problem.message);
   }

@@ -6,7 +6,7 @@ import { complaint, openDialog } from "./dialog.js";
 import { attributes, el, text } from "./dom.js";
 import { Recorder } from "./recorder.js";
 import { Bar } from "./scale.js";
-import { distance, duration } from "./words.js";
+import { distance, duration, sentence } from "./words.js";
 
 /** A sample needs two seconds of speech; ten make a good one. */
 const GOOD_SECONDS = 10;
@@ -177,10 +177,6 @@ class Enrolment {
     await api.deletePerson(this.person.id).catch(() => {});
     await this.people.refresh().catch(() => {});
   }
-}
-
-function sentence(message) {
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.?!]$/.test(message) ? "" : "."}`;
 }
 
 function reportRows(report) {

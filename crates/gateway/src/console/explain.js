@@ -5,7 +5,7 @@ import * as api from "./api.js";
 import { openDialog } from "./dialog.js";
 import { el } from "./dom.js";
 import { Bar } from "./scale.js";
-import { distance, duration, ownName, shownName, voiceKey } from "./words.js";
+import { distance, ownName, shownName, voiceKey } from "./words.js";
 
 const PARTS = [
   ["heard", "What was heard"],
@@ -61,13 +61,12 @@ function draw({ content, voice, lane, people }, told) {
 }
 
 function part(voice, people) {
-  const { explanation, candidates = [], clips = [] } = voice;
+  const { explanation, candidates = [] } = voice;
   const lists = PARTS.filter(([name]) => explanation?.[name]?.length > 0).map(([name, title]) => section(title, explanation[name]));
   return [
     el("p", { class: "lead" }, explanation?.summary ?? ""),
     ...lists,
     candidates.length > 0 ? nearest(candidates, people) : undefined,
-    clips.length > 0 ? section("Clips that the evidence rests on", [clips.map(duration).join(", ")]) : undefined,
   ].filter(Boolean);
 }
 

@@ -1,7 +1,7 @@
 // Who waits, in the order of service, and why each stands where it does.
 
 import { el, Keyed, text } from "./dom.js";
-import { duration, shownName, voiceKey } from "./words.js";
+import { duration, sentence, shownName, voiceKey } from "./words.js";
 
 export class Queue {
   constructor() {
@@ -45,7 +45,7 @@ function row() {
       since = performance.now();
       text(name, waiting.name);
       next.hidden = !waiting.isNext;
-      text(why, `${waiting.why_text ?? ""} ${duration(waiting.pending_seconds)} of speech.`.trim());
+      text(why, `${sentence(waiting.why_text)} ${duration(waiting.pending_seconds)} of speech.`);
       tick();
     },
     tick,

@@ -9,6 +9,8 @@ const AXIS = 22;
 /** Below this width a voice's name stands above its row instead of before it. */
 const NARROW = 560;
 const NAME_LETTERS = 18;
+/** The frame's height in the style sheet. */
+const FRAME_MAX = 420;
 
 export class Timeline {
   /** `correct(segment, voice)` corrects one segment alone. */
@@ -65,6 +67,8 @@ export class Timeline {
     const width = this.frame.clientWidth;
     if (!this.lane || width === 0) return;
     const shape = layout(width, this.voices.length, this.span());
+    // What can be scrolled must be reached by keyboard as well.
+    attributes(this.frame, { tabindex: shape.height > FRAME_MAX ? "0" : undefined });
     attributes(this.picture, { width, height: shape.height, viewBox: `0 0 ${width} ${shape.height}`, "aria-label": this.spoken() });
     this.drawAxis(shape);
     this.drawNames(shape);
@@ -83,7 +87,7 @@ export class Timeline {
     return { segment, voice: this.ofSegment(segment, place), x: left, width: Math.max(right - left - 1, 2), y: shape.y(place) };
   }
 
-  /** A segment of a conversation that ended has a truth of its own. */
+  /** A segment can have a truth of its own: all of a conversation that ended have, and those that were corrected alone. */
   ofSegment(segment, place) {
     return segment.status ? { ...this.voices[place], ...segment } : this.voices[place];
   }

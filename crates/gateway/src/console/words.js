@@ -86,3 +86,8 @@ export function moment(seconds) {
 export function count(number, one, many = `${one}s`) {
   return `${number} ${number === 1 ? one : many}`;
 }
+
+/** The server's words, with a capital and a full stop. */
+export function sentence(words) {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.?!]$/.test(words) ? "" : "."}`;
+}

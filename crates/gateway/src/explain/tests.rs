@@ -18,16 +18,11 @@ fn gallery() -> Gallery {
     Gallery::new(vec![print("anna", "Anna", Role::Owner), print("ben", "Ben", Role::Person)])
 }
 
-const RULES: Rules = Rules {
-    threshold: 0.55,
-    margin: 0.10,
-    evidence_seconds: 5.0,
-    attempts: 12,
-    token_every: Duration::from_secs(15),
-};
+const RULES: Rules =
+    Rules { threshold: 0.55, margin: 0.10, evidence_seconds: 5.0, attempts: 12, renewal_seconds: None };
 
 fn around(gallery: &Gallery) -> Around<'_> {
-    Around { rules: RULES, gallery, attempts_left: 10, tokens: 14.0, is_engine_ready: true }
+    Around { rules: RULES, gallery, attempts_left: 10, tokens: 14.0, next_token: Duration::ZERO, is_engine_ready: true }
 }
 
 /// Heard for six seconds in two clips.
@@ -118,15 +113,15 @@ fn too_little_speech_says_how_much_is_missing() {
 #[test]
 fn a_spent_budget_says_which_cap_and_when_a_token_is_back() {
     let gallery = gallery();
-    let spent = Around { attempts_left: 0, tokens: 0.4, ..around(&gallery) };
+    let spent = Around { attempts_left: 0, tokens: 0.4, next_token: Duration::from_secs(9), ..around(&gallery) };
     let told = live(&heard(Status::NoMatch, &[("ben", 0.8)]), &spent);
     assert_eq!(told.asked[0], "12 of 12 questions to the model are spent on this number.");
     assert!(told.missing.contains(&"A question: all 12 of this number are spent.".to_owned()), "{told:?}");
-    assert!(
-        told.missing.contains(&"A token of the recording: the next one is there in 9.0 s.".to_owned()),
-        "0.6 of a token at one in 15 s: {told:?}"
-    );
+    assert!(told.missing.contains(&"A token of the recording: the next one is there in 9.0 s.".to_owned()), "{told:?}");
     assert_eq!(told.would_change[0], "The next conversation: after a rollover the number has all its questions again.");
+    let renewing = Around { rules: Rules { renewal_seconds: Some(30.0), ..RULES }, ..spent };
+    let told = live(&heard(Status::NoMatch, &[("ben", 0.8)]), &renewing);
+    assert_eq!(told.would_change[0], "30.0 s of fresh speech: the number then has all its questions again.");
 }
 
 #[test]
@@ -183,10 +178,15 @@ fn what_stands_in_the_way_of_everybody_is_told_to_each() {
 
 #[test]
 fn an_ended_voice_says_what_it_came_to() {
-    let past = Past { name: None, distances: (Some(0.7), Some(0.8)), evidence_seconds: 3.0, attempts: 2 };
+    let past =
+        Past { name: None, is_decided: false, distances: (Some(0.7), Some(0.8)), evidence_seconds: 3.0, attempts: 2 };
     let told = ended(&past, &RULES);
     assert_eq!(told.summary, "It got no name.");
     assert_eq!(told.missing, ["2.0 s of examined speech.", "A distance below 0.55."]);
-    let told = ended(&Past { name: Some(("Anna".into(), true)), ..past }, &RULES);
+    let close = Past { distances: (Some(0.5), Some(0.55)), evidence_seconds: 6.0, ..past.clone() };
+    assert_eq!(ended(&close, &RULES).missing, ["0.10 between the nearest two."]);
+    let told = ended(&Past { name: Some("Anna".into()), is_decided: true, ..past.clone() }, &RULES);
     assert_eq!((told.summary.as_str(), told.missing.len()), ("Somebody said that this is Anna.", 0));
+    let told = ended(&Past { is_decided: true, ..past }, &RULES);
+    assert!(told.summary.starts_with("Somebody said that this is nobody") && told.missing.is_empty(), "{told:?}");
 }

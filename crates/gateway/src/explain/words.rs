@@ -21,7 +21,9 @@ pub const fn exit(reason: ExitReason) -> &'static str {
         ExitReason::AlreadyMapped => "the voice had got its name meanwhile.",
         ExitReason::VoiceCapacity => "the conversation follows its most voices.",
         ExitReason::NoPcm => "no audio had arrived yet.",
-        ExitReason::SegmentShorterThanMinimum => "its audio is not kept any more, and it was shorter than a query needs.",
+        ExitReason::SegmentShorterThanMinimum => {
+            "its audio is not kept any more, and it was shorter than a query needs."
+        }
         ExitReason::WindowOutsideBuffer => "its audio is not kept any more, or has not arrived yet.",
         ExitReason::NoFreshAudio => "all of it was examined before.",
         ExitReason::WindowShorterThanMinimum => "too little fresh speech for a question yet.",
@@ -42,6 +44,7 @@ pub const fn precedence(why: Precedence) -> &'static str {
         Precedence::MoreSpeech => "has more fresh speech than the next one",
         Precedence::Older => "has waited longer than the next one",
         Precedence::SmallerNumber => "is equal to the next one; the smaller number goes first",
+        Precedence::BetweenAges => "goes before older ones, because age has its turn only now and then",
         Precedence::Alone => "nobody is behind it",
         Precedence::Held => "waits: a query of its number is under way, or nobody is enrolled",
     }
@@ -57,6 +60,7 @@ pub(crate) const fn precedence_name(why: Precedence) -> &'static str {
         Precedence::MoreSpeech => "more_speech",
         Precedence::Older => "older",
         Precedence::SmallerNumber => "smaller_number",
+        Precedence::BetweenAges => "between_ages",
         Precedence::Alone => "alone",
         Precedence::Held => "held",
     }

@@ -43,10 +43,10 @@ pub(super) struct Listed {
 }
 
 #[derive(Serialize)]
-pub(super) struct Live {
+pub(super) struct Live<'a> {
     pub(super) live: bool,
     #[serde(flatten)]
-    pub(super) conversation: ConversationSnapshot,
+    pub(super) conversation: &'a ConversationSnapshot,
 }
 
 #[derive(Serialize)]
@@ -127,7 +127,7 @@ pub(super) async fn show(
         Some(conversation) => conversation.send(Snapshot).await.ok(),
         None => None,
     };
-    if let Some(conversation) = live {
+    if let Some(conversation) = &live {
         return Ok(HttpResponse::Ok().json(Live { live: true, conversation }));
     }
     let Kept { history, receipt } = kept(&service, &id).await?;

@@ -14,7 +14,7 @@ use super::Api;
 use super::conversations::{Kept, aside, kept, key, unknown};
 use super::problem::Problem;
 use crate::explain::{self, Past, Rules, Told};
-use crate::history::truth::{Names, Rulings, Source, Truth, voice_name};
+use crate::history::truth::{Names, Rulings, Truth, voice_name};
 use crate::live::{Service, Tell, VoiceExplained};
 use crate::store::{History, VoiceRecord};
 
@@ -85,9 +85,10 @@ fn answer<V: Serialize>(explained: Explained<V>) -> Result<HttpResponse, Problem
 
 fn voices(history: &History, receipt: &Receipt, speaker: u32, (names, rules): (&Names, &Rules)) -> Vec<EndedVoice> {
     let of_number = |record: &&VoiceRecord| record.speaker == speaker;
-    let records = history.pages.iter().flat_map(|page| {
-        page.voices.iter().filter(of_number).map(|record| (page.recording.as_str(), record))
-    });
+    let records = history
+        .pages
+        .iter()
+        .flat_map(|page| page.voices.iter().filter(of_number).map(|record| (page.recording.as_str(), record)));
     let told = records.map(|(recording, record)| {
         let rulings = Rulings::of(&voice_name(recording, speaker, &record.scope), receipt, names);
         ended_voice(recording, record, rulings.of_voice(Some(record)), rules)
@@ -97,7 +98,8 @@ fn voices(history: &History, receipt: &Receipt, speaker: u32, (names, rules): (&
 
 fn ended_voice(recording: &str, record: &VoiceRecord, truth: Truth, rules: &Rules) -> EndedVoice {
     let past = Past {
-        name: truth.person_name.as_deref().map(|name| (Arc::from(name), truth.source == Source::Manual)),
+        name: truth.person_name.as_deref().map(Arc::from),
+        is_decided: truth.manual.is_some(),
         distances: (record.distance, record.runner_up),
         evidence_seconds: record.evidence_seconds,
         attempts: record.attempts,

@@ -11,13 +11,13 @@ use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use super::Api;
 use super::conversations::{List, Live, key, listed};
 use super::problem::Problem;
-use crate::live::{Service, Snapshot};
+use crate::live::{ConversationSnapshot, Glance, Service};
 
 /// Watchers at once. Each may ask for the largest conversation; beyond it one is told to come back.
 pub(super) const WATCHERS_MAX: usize = 64;
@@ -33,6 +33,9 @@ const LIST_EVERY: u32 = 4;
 
 /// Silence after which a comment is sent, so that nothing between takes the connection for dead.
 const COMMENT_AFTER: Duration = Duration::from_secs(15);
+
+/// How long a client may leave what it was sent unread. Beyond it the stream ends, and its place is another's.
+const UNREAD_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 pub(super) struct Asked {
@@ -52,9 +55,11 @@ pub(super) async fn watch(
 ) -> Result<HttpResponse, Problem> {
     let place = Arc::clone(&api.watchers).try_acquire_owned().map_err(|_| full())?;
     let watcher = Watcher::new(service.into_inner(), asked.into_inner().conversation_id, place);
-    let events = stream::unfold(watcher, |mut watcher| async move {
-        let events = watcher.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(events), watcher))
+    let (sender, receiver) = mpsc::channel(1);
+    actix_web::rt::spawn(watcher.run(sender));
+    let events = stream::unfold(receiver, |mut receiver| async move {
+        let events = receiver.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(events), receiver))
     });
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
@@ -79,13 +84,27 @@ struct Watcher {
     clock: Interval,
     ticks: u32,
     list: Option<String>,
-    shown: Option<String>,
+    shown: Option<Arc<ConversationSnapshot>>,
     has_ended: bool,
     quiet_since: Instant,
     _place: OwnedSemaphorePermit,
 }
 
 impl Watcher {
+    /// Tells what happens until the client leaves, stops reading, or the service stops.
+    async fn run(mut self, client: mpsc::Sender<Bytes>) {
+        loop {
+            let events = tokio::select! {
+                events = self.next() => events,
+                () = client.closed() => return,
+            };
+            let Some(events) = events else { return };
+            if client.send_timeout(events, UNREAD_MAX).await.is_err() {
+                return;
+            }
+        }
+    }
+
     fn new(service: Arc<Service>, conversation: Option<String>, place: OwnedSemaphorePermit) -> Self {
         let mut clock = interval(TICK);
         // A client that does not read is behind, and wants the newest alone.
@@ -139,7 +158,7 @@ impl Watcher {
     async fn look_at_conversation(&mut self, events: &mut String) {
         let Some(id) = &self.conversation else { return };
         let snapshot = match self.service.registry.find(&key(id)) {
-            Some(conversation) => conversation.send(Snapshot).await.ok(),
+            Some(conversation) => conversation.send(Glance).await.ok(),
             None => None,
         };
         let Some(conversation) = snapshot else {
@@ -150,10 +169,9 @@ impl Watcher {
             return;
         };
         self.has_ended = false;
-        let shown = json(&Live { live: true, conversation });
-        if self.shown.as_ref() != Some(&shown) {
-            write(events, "conversation", &shown);
-            self.shown = Some(shown);
+        if self.shown.as_ref() != Some(&conversation) {
+            write(events, "conversation", &json(&Live { live: true, conversation: &conversation }));
+            self.shown = Some(conversation);
         }
     }
 }

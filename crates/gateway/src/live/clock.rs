@@ -46,7 +46,13 @@ impl Reading {
         self.wall.checked_sub(self.now.since(moment)).unwrap_or(UNIX_EPOCH)
     }
 
-    /// A moment of the machine's clock that is past, on the service's.
+    /// Whether a moment of the machine's clock is past.
+    #[must_use]
+    pub fn has_passed(&self, instant: std::time::Instant) -> bool {
+        instant <= self.instant
+    }
+
+    /// A moment of the machine's clock that is past, on the service's; what is not past yet is now.
     #[must_use]
     pub fn past(&self, instant: std::time::Instant) -> Monotonic {
         before(self.now, self.instant.saturating_duration_since(instant))

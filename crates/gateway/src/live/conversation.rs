@@ -14,6 +14,7 @@ mod authority;
 mod inventory;
 mod messages;
 mod perform;
+mod query;
 mod record;
 mod snapshot;
 mod traced;
@@ -24,37 +25,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix::prelude::*;
-use gpu_worker::Failure;
 use gpu_worker::turns::Wish;
 use gpu_worker::turnstile::{Key as TurnKey, Turn};
 use matcher_core::budget::Outcome;
-use matcher_core::queue::Tried;
-use matcher_core::{Embedding, Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
-use telemetry::{FailureKind, Share, TraceContext, Watch};
+use matcher_core::{Event, Generation, LaneId, Monotonic, RequestId, Scheduler, Speaker};
+use telemetry::{Share, Watch};
 
 use super::continuity::Holder;
-use super::journal::{Brought, Recorder};
-use super::labels;
-use super::ledger::Lease;
+use super::journal::Recorder;
 use super::registry::{ConversationKey, Lineage};
 use super::service::Service;
-use super::socket::{ConversationLost, ForwardRelease, Reserve, Socket};
-use traced::{Arrivals, Traced};
+use super::socket::{ConversationLost, ForwardRelease, Socket};
 
 pub(super) use arrivals::{Departure, Join, Leave, Left};
 use inventory::Inventory;
-use snapshot::SegmentSnapshot;
-pub use messages::{Snapshot, Tell};
 pub(super) use messages::{Answer, Answered, Exits, Explain, Finish, Granted, NoAnswer, Offers, Released, Voices};
 pub(crate) use messages::{Correct, ReadAgain, Streams, Whose};
+pub use messages::{Glance, Snapshot, Tell};
+use query::{Asked, Judging, OpenQuery, Returned};
+use snapshot::SegmentSnapshot;
 pub use snapshot::{ConversationSnapshot, LaneSnapshot, VoiceExplained};
+use traced::Arrivals;
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
 /// an error event, and its client sends it again.
 const MAILBOX: usize = 512;
-
-/// How soon a dispatch is tried again that found its socket's mailbox full.
-const RETRY_DELIVERY: Duration = Duration::from_millis(50);
 
 /// How soon a conversation asks for turns again while no worker can extract. No token is spent on an engine that is down.
 const RETRY_ENGINE: Duration = Duration::from_secs(1);
@@ -85,42 +80,6 @@ struct LaneLink {
     reached: f64,
     /// Its newest segments, for people to look at. At most [`snapshot::SEGMENTS_SHOWN`].
     shown: VecDeque<SegmentSnapshot>,
-}
-
-/// A dispatched slot before its socket's answer.
-struct Asked {
-    lane: LaneId,
-    speaker: Speaker,
-    turn: Turn,
-    received: Option<Monotonic>,
-    traced: Traced,
-}
-
-/// A settled query whose vector waits for what people decided to be read.
-struct Returned {
-    lane: LaneId,
-    speaker: Speaker,
-    received: Option<Monotonic>,
-    traced: Traced,
-}
-
-/// A query between its reservation and its settlement.
-struct OpenQuery {
-    lane: LaneId,
-    speaker: Speaker,
-    lease: Lease,
-    reserved_at: Monotonic,
-    received: Option<Monotonic>,
-    traced: Traced,
-    future: SpawnHandle,
-}
-
-/// What the step that judges a result knows of its query.
-#[derive(Default)]
-struct Judging {
-    /// When the segment behind it arrived.
-    received: Option<Monotonic>,
-    traced: Traced,
 }
 
 /// A lane that rolled over while queries of it were in work here: whom to tell that a number is free, and which are not.
@@ -155,6 +114,8 @@ pub struct Conversation {
     /// Armed while the engine is down or a socket could not be asked.
     retry: Option<SpawnHandle>,
     timer: Option<(Monotonic, SpawnHandle)>,
+    /// What people who watch saw last, and when.
+    glanced: Option<(Monotonic, Arc<ConversationSnapshot>)>,
     queued: Share,
     capacity: Share,
     oldest: Watch,
@@ -181,6 +142,7 @@ impl Conversation {
             granted: Arc::default(),
             retry: None,
             timer: None,
+            glanced: None,
             queued: levels.queue_slots.share(),
             capacity: levels.queue_capacity.share(),
             oldest: levels.queue_ages.watch(),
@@ -258,16 +220,6 @@ impl Conversation {
         }
     }
 
-    /// The slot is back with its age, and is tried again a little later.
-    fn undelivered(&mut self, request: RequestId, ctx: &mut Context<Self>) {
-        if let Some(asked) = self.asked.remove(&request) {
-            asked.traced.forget();
-        }
-        self.retry_in(RETRY_DELIVERY, ctx);
-        self.recorder.undelivered(request, self.now());
-        self.step(ctx, |core, _, out| core.handle_undelivered(request, out));
-    }
-
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let due = self.scheduler.poll_timeout();
         if self.timer.as_ref().map(|(armed, _)| *armed) == due {
@@ -284,129 +236,6 @@ impl Conversation {
                 this.step(ctx, Scheduler::handle_timeout);
             });
             self.timer = Some((due, handle));
-        }
-    }
-
-    /// Turns a granted turn into a query, or gives it back.
-    fn dispatch(&mut self, turn: Turn, ctx: &mut Context<Self>) {
-        let now = self.now();
-        let Some(dispatch) = self.scheduler.poll_dispatch(now) else {
-            drop(turn);
-            return self.settle_down(ctx);
-        };
-        self.recorder.selected(&dispatch, now);
-        let class = labels::class(dispatch.tried);
-        let aged = labels::aged(dispatch.waited, self.service.settings.limits.age_override);
-        let context = self.service.telemetry.tracer().begin();
-        self.service.telemetry.metrics().selected(class, aged, dispatch.waited, context);
-        let (request, lane, speaker) = (dispatch.request, dispatch.lane, dispatch.speaker);
-        let Some(link) = self.lanes.get_mut(&lane) else { unreachable!("the core dispatches for its lanes only") };
-        if dispatch.tried == Tried::Before {
-            // A recording that goes on: its first query was on a socket before.
-            link.unexamined.remove(&speaker);
-        }
-        let received = link.received.get(&speaker).copied();
-        let origin = || link.origin(&self.key, speaker, self.service.settings.budget.attempts_max.get());
-        let traced = Traced::begin((&self.service, context), &dispatch, origin, now);
-        self.asked.insert(request, Asked { lane, speaker, turn, received, traced });
-        match link.socket.try_send(Reserve { dispatch, trace: context, conversation: ctx.address() }) {
-            Ok(()) => self.settle_down(ctx),
-            Err(SendError::Full(_)) => {
-                self.undelivered(request, ctx);
-            }
-            Err(SendError::Closed(_)) => {
-                self.leave(lane, Left::Gone, ctx);
-            }
-        }
-    }
-
-    /// The socket reserved: the clip goes to the engine, within what remains of its deadline.
-    fn extract(&mut self, request: RequestId, answer: Answer, ctx: &mut Context<Self>) {
-        let asked = self.asked.remove(&request);
-        let reserved = self.scheduler.handle_reserved(request, &answer.selection.spans, answer.selection.samples);
-        self.recorder.reserved(request, &answer.selection.spans, self.now());
-        match (asked, reserved) {
-            (Some(asked), Ok(())) => self.submit(request, asked, answer, ctx),
-            (asked, _) => {
-                // The query was given up meanwhile: the lease settles as cancelled, and the clip is never run.
-                drop(answer);
-                self.recorder.ran(request, Brought::Nothing, self.now());
-                if let Some(asked) = asked {
-                    asked.traced.failed(FailureKind::Cancelled);
-                }
-                self.step(ctx, |core, _, out| core.handle_failed(request, out));
-            }
-        }
-    }
-
-    fn submit(&mut self, request: RequestId, asked: Asked, answer: Answer, ctx: &mut Context<Self>) {
-        let Asked { lane, speaker, mut turn, received, mut traced } = asked;
-        let Answer { clip, lease, .. } = answer;
-        let seconds = clip.seconds();
-        turn.charge(Duration::from_secs_f64(seconds));
-        let reserved_at = self.now();
-        if let Some(heard) = self.lanes.get_mut(&lane).and_then(|link| link.unexamined.remove(&speaker)) {
-            self.service.telemetry.metrics().first_examined(reserved_at.since(heard), traced.context());
-        }
-        let patience = self.service.settings.limits.reservation_deadline;
-        let ticket = match traced.reserved(reserved_at, seconds) {
-            Some(course) => self.service.engine.submit_noted(clip, patience, course),
-            None => self.service.engine.submit(clip, patience),
-        };
-        let answered = ticket.into_actor(self).map(move |result, this, ctx| {
-            drop(turn);
-            this.handle_result(request, result, ctx);
-        });
-        let future = ctx.spawn(answered);
-        self.open.insert(request, OpenQuery { lane, speaker, lease, reserved_at, received, traced, future });
-        self.settle_down(ctx);
-    }
-
-    fn handle_result(&mut self, request: RequestId, result: Result<Embedding, Failure>, ctx: &mut Context<Self>) {
-        let Some(mut query) = self.open.remove(&request) else { return };
-        let (metrics, now, trace) = (self.service.telemetry.metrics(), self.now(), query.traced.context());
-        metrics.extracted(now.since(query.reserved_at), trace);
-        self.recorder.ran(request, if result.is_ok() { Brought::Voiceprint } else { Brought::Nothing }, now);
-        match result {
-            Ok(embedding) => {
-                query.lease.settle(Outcome::Extracted);
-                query.traced.answered(now);
-                let OpenQuery { lane, speaker, received, traced, .. } = query;
-                self.returned.insert(request, Returned { lane, speaker, received, traced });
-                self.judge(request, embedding, authority::HEARINGS, ctx);
-            }
-            Err(failure) => {
-                let (outcome, kind) = labels::failure(&failure);
-                metrics.extraction_failed(kind);
-                let (trace_id, span_id) = (trace.map(TraceContext::trace_id), trace.map(TraceContext::span_id));
-                let (conversation, kind_name) = (&self.key.conversation, kind.as_str());
-                tracing::warn!(%conversation, kind = kind_name, trace_id, span_id, "a query brought no voiceprint");
-                query.traced.failed(kind);
-                query.lease.settle(outcome);
-                self.step(ctx, |core, _, out| core.handle_failed(request, out));
-            }
-        }
-    }
-
-    /// Ends a query from this side: its lease settles, its future is dropped, which tells the engine.
-    fn give_up(&mut self, request: RequestId, outcome: Outcome, ctx: &mut Context<Self>) {
-        self.recorder.ran(request, Brought::Nothing, self.now());
-        let kind = match outcome {
-            Outcome::DeadlinePassed => FailureKind::DeadlinePassed,
-            Outcome::Extracted
-            | Outcome::EncodingFailed
-            | Outcome::ExtractionFailed
-            | Outcome::Cancelled
-            | Outcome::WorkerLost => FailureKind::Cancelled,
-        };
-        if let Some(asked) = self.asked.remove(&request) {
-            asked.traced.failed(kind);
-        }
-        if let Some(query) = self.open.remove(&request) {
-            ctx.cancel_future(query.future);
-            self.service.telemetry.metrics().extraction_failed(kind);
-            query.traced.failed(kind);
-            query.lease.settle(outcome);
         }
     }
 

@@ -1,7 +1,5 @@
 //! The core's words as telemetry's closed label sets, and nothing else.
 
-use std::time::Duration;
-
 use gpu_worker::Failure;
 use matcher_core::budget::{self, Outcome};
 use matcher_core::queue::Tried;
@@ -71,8 +69,8 @@ pub(super) const fn class(tried: Tried) -> telemetry::Class {
     }
 }
 
-pub(super) fn aged(waited: Duration, age_override: Duration) -> telemetry::Override {
-    if waited >= age_override { telemetry::Override::Yes } else { telemetry::Override::No }
+pub(super) const fn by_age(by_age: bool) -> telemetry::Override {
+    if by_age { telemetry::Override::Yes } else { telemetry::Override::No }
 }
 
 pub(super) const fn decision(ending: Ending) -> telemetry::Decision {

@@ -49,6 +49,8 @@ pub struct Left {
     pub voice_attempts: u32,
     /// Tokens that the lane has, with the part of the next one.
     pub tokens: f64,
+    /// How long until there is a whole one; nothing when there is.
+    pub next_token: Duration,
 }
 
 impl Ledger {
@@ -120,8 +122,12 @@ impl Ledger {
     /// What is left for one voice.
     #[must_use]
     pub fn left(&self, speaker: Speaker) -> Left {
-        let budget = self.read();
-        Left { voice_attempts: budget.attempts_left(speaker), tokens: budget.tokens(self.clock.now()) }
+        let (budget, now) = (self.read(), self.clock.now());
+        Left {
+            voice_attempts: budget.attempts_left(speaker),
+            tokens: budget.tokens(now),
+            next_token: budget.next_token(now),
+        }
     }
 
     /// Tokens now, with the part of the next one.

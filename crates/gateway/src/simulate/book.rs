@@ -2,6 +2,7 @@
 //! controls and for recorded lanes, whose verdicts are given; it arbitrates between nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use matcher_core::evidence::{Clip, Evidence};
 use matcher_core::queue::{Standing, Tried, Voice};
@@ -23,6 +24,14 @@ struct Known {
 pub(super) fn claimed(offer: &Offer) -> Span {
     let end = Sample(offer.window.start().0.saturating_add(offer.speech)).min(offer.window.end());
     Span::new(offer.window.start(), end).unwrap_or(offer.window)
+}
+
+/// How a voice came to its turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waited {
+    pub(super) waited: Duration,
+    /// Whether its age alone decided its place.
+    pub(super) by_age: bool,
 }
 
 /// A query under way.
@@ -124,7 +133,7 @@ impl Book {
         &mut self,
         voice: Voice,
         (segment, fresh): (SegmentId, Spans),
-        waited: std::time::Duration,
+        Waited { waited, by_age }: Waited,
     ) -> Dispatch {
         self.requests += 1;
         let request = RequestId(self.requests);
@@ -142,6 +151,7 @@ impl Book {
             pending: fresh.samples(),
             fresh,
             waited,
+            by_age,
             tried: self.standing(voice).tried,
         }
     }

@@ -1,7 +1,6 @@
 //! What the simulated world asks of a policy, and the service's own: a thin coat over [`Scheduler`].
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use matcher_core::{
     Batch, Dispatch, Embedding, Event, Generation, Join, LaneId, Limits, Monotonic, Offer, Rate, Refusal, RequestId,
@@ -34,24 +33,21 @@ pub(super) trait Discipline {
     fn is_rejected(&self, speaker: Speaker) -> bool;
     /// Whether the latest verdict on a voice is a name.
     fn is_named(&self, speaker: Speaker) -> bool;
-    /// The age from which the oldest goes first in the next selection, if the policy has such a rule.
-    fn age_override(&self) -> Option<Duration>;
 }
 
 /// The service's.
 pub(super) struct Fair {
     scheduler: Scheduler,
-    limits: Limits,
     rejected: BTreeSet<Speaker>,
     named: BTreeSet<Speaker>,
 }
 
 impl Fair {
     pub(super) fn new(rate: Rate, limits: Limits) -> Self {
-        let mut scheduler = Scheduler::new(limits.clone(), voices::POLICY);
+        let mut scheduler = Scheduler::new(limits, voices::POLICY);
         let join = Join::new(GENERATION, rate, voices::gallery());
         scheduler.handle_joined(LANE, join).expect("an empty conversation has room");
-        Self { scheduler, limits, rejected: BTreeSet::new(), named: BTreeSet::new() }
+        Self { scheduler, rejected: BTreeSet::new(), named: BTreeSet::new() }
     }
 
     fn note(&mut self, events: Vec<Event>) {
@@ -119,10 +115,5 @@ impl Discipline for Fair {
 
     fn is_named(&self, speaker: Speaker) -> bool {
         self.named.contains(&speaker)
-    }
-
-    fn age_override(&self) -> Option<Duration> {
-        let is_turn_of_age = self.scheduler.queue(LANE).is_some_and(matcher_core::SpeakerMatchQueue::is_turn_of_age);
-        is_turn_of_age.then_some(self.limits.age_override)
     }
 }

@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 use matcher_core::queue::{NearOwner, Tried, Voice};
 use matcher_core::{
@@ -11,7 +10,7 @@ use matcher_core::{
     Speaker,
 };
 
-use super::book::{Book, claimed};
+use super::book::{Book, Waited, claimed};
 use super::discipline::Discipline;
 use super::voices::{Cast, Class};
 
@@ -75,7 +74,8 @@ impl Jobs {
 
     fn start(&mut self, job: Job, now: Monotonic) -> Option<Dispatch> {
         let fresh = self.examinable(&job)?;
-        Some(self.book.begin(job.voice, (job.segment, fresh), now.since(job.since)))
+        let waited = Waited { waited: now.since(job.since), by_age: self.is_by_age(&job, now) };
+        Some(self.book.begin(job.voice, (job.segment, fresh), waited))
     }
 
     fn next(&mut self, now: Monotonic, free: usize) -> Option<Job> {
@@ -83,6 +83,10 @@ impl Jobs {
             Line::Arrival => self.next_that_came(free),
             Line::Service => self.next_in_order(now),
         }
+    }
+
+    fn is_by_age(&self, job: &Job, now: Monotonic) -> bool {
+        self.order == Line::Service && now.since(job.since) >= self.limits.age_override
     }
 
     /// Whose number is free again goes first; a job whose number is not takes a place from those behind it.
@@ -106,9 +110,8 @@ impl Jobs {
         let ready = candidates.filter_map(|(at, job)| {
             let standing = self.book.standing(job.voice);
             let speech = self.examinable(job)?.samples().min(self.book.query_max());
-            let is_aged = now.since(job.since) >= self.limits.age_override;
             let preference: Option<(Tried, NearOwner, Reverse<u64>)> =
-                (!is_aged).then_some((standing.tried, standing.near_owner, Reverse(speech)));
+                (!self.is_by_age(job, now)).then_some((standing.tried, standing.near_owner, Reverse(speech)));
             Some((preference, job.since, job.voice, at))
         });
         let (.., at) = ready.min()?;
@@ -183,9 +186,5 @@ impl Discipline for Jobs {
 
     fn is_named(&self, speaker: Speaker) -> bool {
         self.book.is_any(speaker, Class::is_named)
-    }
-
-    fn age_override(&self) -> Option<Duration> {
-        (self.order == Line::Service).then_some(self.limits.age_override)
     }
 }

@@ -19,6 +19,13 @@ pub(super) struct Selected {
     pub(super) is_override: bool,
 }
 
+impl Selected {
+    /// Whether an examined voice was chosen, and not for its age.
+    pub(super) fn is_by_preference(&self) -> bool {
+        self.tried == Tried::Before && !self.is_override
+    }
+}
+
 /// What came of a scenario.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
@@ -81,14 +88,12 @@ impl Outcome {
         }
     }
 
-    /// A token was spent on it, while an untried voice was eligible or not.
-    pub(super) fn note_granted(&mut self, selected: &Selected, untried_waits: bool, now: Monotonic) {
+    /// A token was spent on it.
+    pub(super) fn note_granted(&mut self, selected: &Selected, now: Monotonic) {
         self.grants.push(now);
         *self.served.entry(selected.speaker).or_default() += 1;
-        match selected.tried {
-            Tried::Never => self.first_waits.push(selected.waited),
-            Tried::Before if !selected.is_override => self.passed_over += u64::from(untried_waits),
-            Tried::Before => {}
+        if selected.tried == Tried::Never {
+            self.first_waits.push(selected.waited);
         }
         if self.owner_since.is_none() {
             return;

@@ -3,17 +3,15 @@
 //! Ranges, slots and the service's order are the core's [`SpeakerMatchQueue`]; what the core's lane adds (evidence, verdicts,
 //! who has a name) is [`Book`]'s. Under the service's order it selects what the core selects, which a test holds.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
 use matcher_core::queue::{NearOwner, Slot, Standing, Tried, Voice};
 use matcher_core::{
-    Dispatch, Embedding, ExitReason, Limits, Monotonic, Offer, Rate, Refusal, RequestId, Selection, Span, Speaker,
-    SpeakerMatchQueue,
+    Dispatch, Embedding, ExitReason, Limits, Monotonic, Offer, Rate, Refusal, RequestId, SegmentId, Selection, Span,
+    Spans, Speaker, SpeakerMatchQueue,
 };
 
-use super::book::{Book, claimed};
+use super::book::{Book, Waited, claimed};
 use super::discipline::Discipline;
 use super::voices::{Cast, Class, Part};
 
@@ -40,19 +38,17 @@ pub(super) struct Slots {
     queue: SpeakerMatchQueue,
     book: Book,
     order: Order,
-    limits: Limits,
     /// The slots behind the queries that are asked for and not answered yet.
-    asked: std::collections::BTreeMap<RequestId, Slot>,
+    asked: BTreeMap<RequestId, Slot>,
 }
 
 impl Slots {
     pub(super) fn new(rate: Rate, limits: Limits, order: Order, cast: Cast) -> Self {
         Self {
             queue: SpeakerMatchQueue::new(limits.clone()),
-            book: Book::new(rate, limits.clone(), cast),
+            book: Book::new(rate, limits, cast),
             order,
-            limits,
-            asked: std::collections::BTreeMap::new(),
+            asked: BTreeMap::new(),
         }
     }
 
@@ -103,23 +99,28 @@ impl Slots {
             }
             Order::Even => (u64::from(self.book.spent(voice.speaker)), since, 0, voice),
             Order::Youngest => (u64::MAX - since, 0, 0, voice),
-            Order::Service | Order::NoUntried if now.since(slot.since) >= self.limits.age_override => {
-                (0, since, 0, voice)
-            }
+            Order::Service | Order::NoUntried if self.is_by_age(voice, now) => (0, since, 0, voice),
             Order::Service | Order::NoUntried => {
-                let speech = Reverse(fresh.min(self.book.query_max())).0;
-                (1 + u64::from(standing.near_owner == NearOwner::Far), u64::MAX - speech, since, voice)
+                let far = u64::from(standing.near_owner == NearOwner::Far);
+                (1 + far, u64::MAX - fresh.min(self.book.query_max()), since, voice)
             }
         }
     }
 
+    fn is_by_age(&self, voice: Voice, now: Monotonic) -> bool {
+        match self.order {
+            Order::Service | Order::NoUntried => self.queue.is_by_age(voice, now),
+            Order::Owner | Order::Even | Order::Youngest => false,
+        }
+    }
+
     /// What an answered query did not use is queued again, with a new age, unless the voice has its name.
-    fn requeue(&mut self, voice: Voice, segment: matcher_core::SegmentId, now: Monotonic) {
+    fn requeue(&mut self, voice: Voice, segment: SegmentId, now: Monotonic) {
         if self.book.class(voice).is_named() {
             self.queue.unslot(voice);
             return;
         }
-        let fresh = self.queue.fresh(voice).map_or(0, matcher_core::Spans::samples);
+        let fresh = self.queue.fresh(voice).map_or(0, Spans::samples);
         if self.queue.slot(voice).is_none() && fresh >= self.book.needed(voice) {
             self.queue.stamp(voice, segment, now).ok();
         }
@@ -151,8 +152,10 @@ impl Discipline for Slots {
 
     fn poll_dispatch(&mut self, now: Monotonic, _free: usize) -> Option<Dispatch> {
         let voice = self.next(now)?;
+        let by_age = self.is_by_age(voice, now);
         let (slot, fresh) = self.queue.take(voice, now);
-        let dispatch = self.book.begin(voice, (slot.segment.clone(), fresh), now.since(slot.since));
+        let waited = Waited { waited: now.since(slot.since), by_age };
+        let dispatch = self.book.begin(voice, (slot.segment.clone(), fresh), waited);
         self.asked.insert(dispatch.request, slot);
         Some(dispatch)
     }
@@ -191,14 +194,5 @@ impl Discipline for Slots {
 
     fn is_named(&self, speaker: Speaker) -> bool {
         self.book.is_any(speaker, Class::is_named)
-    }
-
-    fn age_override(&self) -> Option<Duration> {
-        let has_age = match self.order {
-            Order::Service => self.queue.is_turn_of_age(),
-            Order::NoUntried => true,
-            Order::Owner | Order::Even | Order::Youngest => false,
-        };
-        has_age.then_some(self.limits.age_override)
     }
 }

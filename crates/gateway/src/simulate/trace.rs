@@ -1,6 +1,6 @@
 //! What a server recorded, played again: `rollcall simulate --trace FILE`.
 //!
-//! - [`line`]: the file's lines;
+//! - [`header`], [`line`]: the file's lines;
 //! - [`follow`]: the core's queue, fed the recorded moments, selects in the recorded order, or where it does not;
 //! - [`replay`]: a recorded lane in the simulated world, under any policy.
 //!
@@ -9,6 +9,7 @@
 //! [`crate::bench::fairness`]'s.
 
 mod follow;
+pub mod header;
 pub mod line;
 mod replay;
 
@@ -17,7 +18,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub use follow::Followed;
-pub use line::{Event, Header, Line};
+pub use header::{Header, Settings};
+pub use line::{Event, Line};
 pub use replay::{LaneReport, TraceReport};
 
 /// Why a trace cannot be played. The message names the file, the line and the mend.

@@ -1,7 +1,7 @@
 //! The simulated world: the clock jumps from one event to the next, audio goes on with it, and a pool of workers runs what
 //! a policy selects and the budget allows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use matcher_core::budget::{self, Refused, Reservation};
@@ -97,17 +97,20 @@ impl World {
             };
             self.advance(next);
             self.end_runs();
-            while let Some(arrival) = arrivals.next_if(|arrival| Monotonic::from_origin(arrival.at) <= next) {
-                self.hear(arrival);
+            if said == Some(next) {
+                while let Some(arrival) = arrivals.next_if(|arrival| Monotonic::from_origin(arrival.at) <= next) {
+                    self.hear(arrival);
+                }
+                // Nobody is heard for the first time without a message.
+                self.outcome.note_eligible(&self.discipline.eligible(), self.now);
             }
-            self.outcome.note_eligible(&self.discipline.eligible(), self.now);
             self.give_turns();
         }
     }
 
     fn advance(&mut self, to: Monotonic) {
         let passed = to.since(self.now);
-        if self.free > 0 {
+        if self.free > 0 && !passed.is_zero() {
             self.outcome.note_idle(self.free, self.discipline.eligible().len(), passed);
         }
         self.now = to;
@@ -163,11 +166,10 @@ impl World {
 
     fn give_turns(&mut self) {
         while self.free > 0 {
-            let age_override = self.discipline.age_override();
             let Some(dispatch) = self.discipline.poll_dispatch(self.now, self.free) else {
                 return;
             };
-            let selected = self.selected(&dispatch, age_override);
+            let selected = self.selected(&dispatch);
             self.outcome.note_selected(&selected);
             match self.reserve(&dispatch) {
                 Err(refusal) => self.discipline.handle_refused(dispatch.request, refusal),
@@ -179,14 +181,14 @@ impl World {
         }
     }
 
-    fn selected(&self, dispatch: &Dispatch, age_override: Option<Duration>) -> Selected {
-        let Dispatch { speaker, waited, .. } = *dispatch;
+    fn selected(&self, dispatch: &Dispatch) -> Selected {
+        let Dispatch { speaker, waited, by_age, .. } = *dispatch;
         Selected {
             speaker,
             part: self.script.cast.part(speaker),
             tried: self.tried(speaker),
             waited,
-            is_override: age_override.is_some_and(|age| waited >= age),
+            is_override: by_age,
         }
     }
 
@@ -214,11 +216,12 @@ impl World {
     }
 
     fn start_run(&mut self, request: RequestId, reservation: Reservation, selected: &Selected) {
-        let eligible = self.discipline.eligible();
         let speaker = selected.speaker;
-        let untried_waits = self.waits_untried(&eligible);
         self.outcome.on_rejected += u64::from(self.discipline.is_rejected(speaker));
-        self.outcome.note_granted(selected, untried_waits, self.now);
+        if selected.is_by_preference() && self.waits_untried() {
+            self.outcome.passed_over += 1;
+        }
+        self.outcome.note_granted(selected, self.now);
         self.outcome.attempts_most = self.outcome.attempts_most.max(self.budget.attempts(speaker));
         self.free -= 1;
         let run = self.script.runs.next(speaker, self.script.machine.slowest);
@@ -227,8 +230,8 @@ impl World {
         self.running.insert((self.now.after(run.takes), request), Running { reservation, voiceprint });
     }
 
-    fn waits_untried(&self, eligible: &BTreeSet<Speaker>) -> bool {
-        eligible.iter().any(|speaker| self.tried(*speaker) == Tried::Never)
+    fn waits_untried(&self) -> bool {
+        self.discipline.eligible().iter().any(|speaker| self.tried(*speaker) == Tried::Never)
     }
 }
 

@@ -62,17 +62,23 @@ pub fn tune(runtime: &'static Runtime, factory: &OnnxFactory, rounds: NonZeroUsi
     for threads in threads.filter_map(NonZeroUsize::new) {
         let site = Site { threads, ..factory.site() };
         let mut session = OnnxExtractor::open_on(runtime, model, site)?;
-        for batch in batches(model, threads) {
+        for batch in batches(model, threads, provider) {
             trials.push(trial(&mut session, sound, (provider, threads, batch), rounds)?);
         }
     }
     Ok(Tuned { provider, tuning: best(&trials), trials })
 }
 
-/// Batches are tried on one thread; and a clip that is cut into parts is a batch already.
-fn batches(model: &Model, threads: NonZeroUsize) -> impl Iterator<Item = NonZeroUsize> + use<> {
-    let cut = matches!(model.manifest().front_end, crate::front_end::FrontEnd::LibrosaMel40(_));
-    let sizes = BATCHES.into_iter().filter(move |size| *size == 1 || threads.get() == 1 && !cut);
+/// Batches are tried on one thread; a clip that is cut into parts is a batch already, and an engine of TensorRT takes no
+/// larger one than it was built for.
+fn batches(model: &Model, threads: NonZeroUsize, provider: Provider) -> impl Iterator<Item = NonZeroUsize> + use<> {
+    let manifest = model.manifest();
+    let cut = matches!(manifest.front_end, crate::front_end::FrontEnd::LibrosaMel40(_));
+    let most = match provider {
+        Provider::Cpu | Provider::Cuda => usize::MAX,
+        Provider::TensorRt => manifest.tuning.get(&provider).map_or(1, |tuning| tuning.batch_max.get()),
+    };
+    let sizes = BATCHES.into_iter().filter(move |size| *size == 1 || threads.get() == 1 && !cut && *size <= most);
     sizes.filter_map(NonZeroUsize::new)
 }
 

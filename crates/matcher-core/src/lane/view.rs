@@ -83,14 +83,12 @@ impl Lane {
         let record = self.voices.get(&voice).expect("an admitted voice has a record");
         // Whoever a rejected voice may have been, it is none of them.
         let row = record.row.as_ref().filter(|_| self.ruled(voice) != Ruled::Rejected);
-        let mut nearest: Vec<Candidate> = row.iter().flat_map(|row| row.candidates.iter().copied()).collect();
-        nearest.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-        let named = nearest.iter().filter_map(|candidate| {
+        let named = nearest(row.map_or(&[], |row| &row.candidates)).into_iter().filter_map(|candidate| {
             self.gallery.at(candidate.index).map(|print| (print.person.clone(), candidate.distance))
         });
         Explanation {
             state: self.state(voice),
-            candidates: named.take(Self::CANDIDATES_MAX).collect(),
+            candidates: named.collect(),
             clips: record.evidence.clips().map(|clip| self.rate.seconds(clip.samples)).collect(),
             pending_seconds: self.rate.seconds(self.queue.fresh(voice).map_or(0, Spans::samples)),
             needed_seconds: self.rate.seconds(self.needed(voice)),
@@ -121,7 +119,20 @@ impl Lane {
         });
         waiting.collect()
     }
+}
 
-    /// An explanation names the nearest ten people: enough to see a confusion, and bounded for galleries of thousands.
-    const CANDIDATES_MAX: usize = 10;
+/// An explanation names the nearest ten people: enough to see a confusion, and bounded for galleries of thousands.
+const CANDIDATES_MAX: usize = 10;
+
+/// The nearest of them, nearest first.
+fn nearest(candidates: &[Candidate]) -> Vec<Candidate> {
+    let by_distance = |a: &Candidate, b: &Candidate| a.distance.total_cmp(&b.distance);
+    let mut nearest = candidates.to_vec();
+    if nearest.len() > CANDIDATES_MAX {
+        // Not all of a large gallery is put in order for ten of it.
+        nearest.select_nth_unstable_by(CANDIDATES_MAX, by_distance);
+        nearest.truncate(CANDIDATES_MAX);
+    }
+    nearest.sort_by(by_distance);
+    nearest
 }

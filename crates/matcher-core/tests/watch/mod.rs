@@ -164,10 +164,10 @@ impl Watch {
         true
     }
 
+    /// A turn that reaches nobody is none: whose it was by age has it again.
     pub(crate) fn lose_turn(&mut self, conversation: usize) {
         if let Some(dispatch) = self.driver.lose_turn_in(conversation) {
             self.last_served.insert(conversation, dispatch.lane);
-            self.note_aged(dispatch.lane, dispatch.waited);
         }
         self.check();
     }

@@ -92,10 +92,10 @@ impl Page {
     }
 
     fn pointers(&self, name: &str, metric: &Metric, exemplars: &Exemplars) -> Vec<Option<Exemplar>> {
-        let pair = |label: &LabelPair| (label.name().to_owned(), label.value().to_owned());
+        let labels = metric.get_label().iter().map(|label| (label.name(), label.value()));
         match self.format {
             Format::Text => Vec::new(),
-            Format::OpenMetrics => exemplars.of(name, &metric.get_label().iter().map(pair).collect::<Vec<_>>()),
+            Format::OpenMetrics => exemplars.of(name, &labels.collect::<Vec<_>>()),
         }
     }
 
@@ -263,11 +263,14 @@ mod tests {
 
     #[test]
     fn a_bucket_points_to_the_trace_of_its_own_series_in_open_metrics_alone() {
-        let mut bucket = Bucket::default();
-        bucket.set_upper_bound(1.0);
-        bucket.set_cumulative_count(1);
+        let bucket = |bound, count| {
+            let mut bucket = Bucket::default();
+            bucket.set_upper_bound(bound);
+            bucket.set_cumulative_count(count);
+            bucket
+        };
         let mut histogram = Histogram::default();
-        histogram.set_bucket(vec![bucket]);
+        histogram.set_bucket(vec![bucket(0.1, 0), bucket(1.0, 1)]);
         histogram.set_sample_count(2);
         let of_class = |class| {
             let mut metric = labelled("class", class);
@@ -276,10 +279,9 @@ mod tests {
         };
         let mut families = [family("x_seconds", "Time.", MetricType::HISTOGRAM, of_class("first"))];
         families[0].mut_metric().push(of_class("repeat"));
-        let exemplars = Exemplars::default();
-        let labels = vec![("class".to_owned(), "repeat".to_owned())];
-        let fast = exemplars.keep_one(("x_seconds", labels.clone()), &[1.0], 0.5);
-        let slow = exemplars.keep_one(("x_seconds", labels), &[1.0], 7.0);
+        let mut exemplars = Exemplars::default();
+        let fast = exemplars.keep_one("x_seconds", "repeat", 0.5);
+        let slow = exemplars.keep_one("x_seconds", "repeat", 7.0);
         let open_metrics = page(Format::OpenMetrics, &families, 0.0, &exemplars);
         let pointing: Vec<&str> = open_metrics.lines().filter(|line| line.contains("trace_id")).collect();
         assert_eq!(

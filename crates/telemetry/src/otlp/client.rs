@@ -29,7 +29,8 @@ pub(super) struct Client(Agent);
 
 impl Client {
     pub(super) fn new(patience: Duration) -> Self {
-        let config = Agent::config_builder().timeout_global(Some(patience)).http_status_as_error(false);
+        // Straight to the collector that is named, which is on this machine: what a proxy does not know, nor need to see.
+        let config = Agent::config_builder().timeout_global(Some(patience)).http_status_as_error(false).proxy(None);
         Self(config.build().into())
     }
 
@@ -47,7 +48,8 @@ impl Client {
         if !status.is_success() {
             return Err(NotSent::Refused(format!("it answers {status}")));
         }
-        answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec().map_err(later)
+        // It has the request. One whose answer cannot be read is not sent again.
+        Ok(answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec().unwrap_or_default())
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {

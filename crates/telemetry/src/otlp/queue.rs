@@ -5,8 +5,10 @@
 //!     └ full: dropped                       └ not reached: back to the front, tried again after the delay
 //!                                           └ refused by the collector: counted, and gone
 //! ```
-//! Offering never waits for the network: it takes a lock for a moment. The thread ends when the last handle is dropped.
-//! What is in a batch, and what an answer means, is the signal's to say.
+//! Offering never waits for the network: it takes a lock for a moment. The thread (see `ship`) ends when the last handle is
+//! dropped. What is in a batch, and what an answer means, is the signal's to say.
+
+mod ship;
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -16,10 +18,9 @@ use std::time::{Duration, Instant};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Meter};
 
-use super::client::{Client, NotSent};
 use super::{Answer, Limits, Target};
 use crate::labels::{Exported, Signal};
-use crate::logs;
+use ship::Ship;
 
 type Encode<T> = Box<dyn Fn(&[T]) -> Vec<u8> + Send>;
 
@@ -93,13 +94,7 @@ impl<T: Send + 'static> Queue<T> {
         let state = State { items: VecDeque::new(), flush: None, is_closed: false };
         let (state, wake, signal) = (Mutex::new(state), Condvar::new(), shipment.signal);
         let shared = Arc::new(Shared { state, wake, limits, signal, counts });
-        let ship = Ship {
-            shared: Arc::clone(&shared),
-            client: Client::new(target.patience),
-            target: target.clone(),
-            shipment,
-            is_failing: false,
-        };
+        let ship = Ship::new(Arc::clone(&shared), target, shipment);
         std::thread::Builder::new()
             .name(format!("otlp-{signal}"))
             .spawn(move || ship.run())
@@ -185,97 +180,6 @@ impl<T> Shared<T> {
         batch.into_iter().skip(surplus).rev().for_each(|item| state.items.push_front(item));
         drop(state);
         self.counts.add(self.signal, Exported::Dropped, surplus as u64);
-    }
-}
-
-/// What the thread owns.
-struct Ship<T> {
-    shared: Arc<Shared<T>>,
-    client: Client,
-    target: Target,
-    shipment: Shipment<T>,
-    is_failing: bool,
-}
-
-impl<T> Ship<T> {
-    fn run(mut self) {
-        logs::silence_this_thread();
-        while let Some(flush) = self.shared.wait() {
-            let is_sent = self.send_all();
-            match flush {
-                Some(over) if over.try_send(is_sent).is_err() => {
-                    tracing::debug!("whoever asked for an export has stopped waiting for it");
-                }
-                // A collector that is away is not asked again at once, however much waits.
-                None if !is_sent => self.pause(),
-                Some(_) | None => {}
-            }
-        }
-    }
-
-    fn pause(&self) {
-        let until = Instant::now() + self.shared.limits.delay;
-        let mut state = self.shared.lock();
-        while !state.is_closed && state.flush.is_none() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            state = self.shared.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Says whether the collector was reached for all of it.
-    fn send_all(&mut self) -> bool {
-        loop {
-            let batch = self.shared.take();
-            if batch.is_empty() {
-                return true;
-            }
-            if !self.send(batch) {
-                return false;
-            }
-        }
-    }
-
-    fn send(&mut self, batch: Vec<T>) -> bool {
-        let count = batch.len() as u64;
-        let answer = self.client.post(&self.target, (self.shipment.encode)(&batch));
-        let outcome = match answer {
-            Ok(body) => {
-                self.tell(None);
-                self.taken(count, (self.shipment.refused)(&body));
-                return true;
-            }
-            Err(outcome) => outcome,
-        };
-        self.tell(Some(&outcome.to_string()));
-        match outcome {
-            NotSent::Refused(_) => self.shared.counts.add(self.shared.signal, Exported::Refused, count),
-            NotSent::Later(_) => self.shared.put_back(batch),
-        }
-        false
-    }
-
-    fn taken(&self, count: u64, refused: Option<(u64, String)>) {
-        let (refused, reason) = refused.unwrap_or_default();
-        let refused = refused.min(count);
-        self.shared.counts.add(self.shared.signal, Exported::Sent, count - refused);
-        self.shared.counts.add(self.shared.signal, Exported::Refused, refused);
-        if refused > 0 {
-            tracing::warn!(signal = self.shared.signal.as_str(), refused, reason, "the collector refused a part");
-        }
-    }
-
-    /// An outage is told when it begins and when it ends.
-    fn tell(&mut self, reason: Option<&str>) {
-        let signal = self.shared.signal.as_str();
-        match reason {
-            None if self.is_failing => tracing::info!(signal, "the collector is reached again"),
-            Some(reason) if !self.is_failing => tracing::warn!(signal, reason, "the collector is not reached"),
-            None | Some(_) => {}
-        }
-        self.is_failing = reason.is_some();
     }
 }
 

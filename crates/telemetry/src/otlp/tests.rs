@@ -89,6 +89,9 @@ fn a_mistake_is_told_with_its_variable_and_its_mend() {
     for (variable, value, mend) in [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318", "http://127.0.0.1:4318"),
         ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "collector", "http://127.0.0.1:4318"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://", "http://127.0.0.1:4318"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://host:port", "http://127.0.0.1:4318"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@host:4318", "http://127.0.0.1:4318"),
         ("OTEL_METRIC_EXPORT_INTERVAL", "0", "leave it out for 60000"),
         ("OTEL_METRIC_EXPORT_INTERVAL", "1.5", "leave it out for 60000"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "leave it out for 2048"),
@@ -101,6 +104,8 @@ fn a_mistake_is_told_with_its_variable_and_its_mend() {
         ("OTEL_SDK_DISABLED", "yes", "use true or false"),
         ("OTEL_RESOURCE_ATTRIBUTES", "a=b,c", "entry 2 is not `name=value`"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "secret", "entry 1 is not `name=value`"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "a key=secret", "entry 1 is not `name=value`"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "a=b,key=secret%0A", "entry 2 is not `name=value`"),
     ] {
         let error = read(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c"), (variable, value)]).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{variable}: ")) && error.contains(mend), "{error}");

@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+use ureq::http::uri::Authority;
+use ureq::http::{HeaderName, HeaderValue, Uri};
+
 use super::{BATCH_MAX, EXPORT_MAX, Limits, QUEUE_MAX, Target};
 use crate::traces::Sampler;
 
@@ -19,6 +22,12 @@ pub enum OtlpError {
         variable: String,
         /// What it holds.
         value: String,
+    },
+    /// The address cannot be one; it is not repeated, because it may hold a key.
+    #[error("{variable}: this is no http:// address of a host and a port; use a collector on this machine, http://127.0.0.1:4318")]
+    Address {
+        /// The variable.
+        variable: String,
     },
     /// A number is wanted.
     #[error("{variable}: `{value}` is not a whole number above 0; leave it out for {default}")]
@@ -87,7 +96,13 @@ impl Variables<'_> {
         if !self.is_exported(signal)? {
             return Ok(None);
         }
-        if !value.starts_with("http://") {
+        // A port that is no number, or a key before the host, is left in what stands beside the host.
+        let is_plain = |it: &Authority| it.host().len() == it.as_str().len() || it.port_u16().is_some();
+        let is_keyless = |it: &Authority| !it.as_str().contains('@');
+        let is_address = |uri: &Uri| uri.authority().is_some_and(|it| is_plain(it) && is_keyless(it));
+        let address = value.parse::<Uri>().ok().filter(is_address);
+        let Some(address) = address else { return Err(OtlpError::Address { variable }) };
+        if address.scheme_str() != Some("http") {
             return Err(OtlpError::Scheme { variable, value });
         }
         // The general address is a base; a signal's own is taken as it stands.
@@ -96,7 +111,7 @@ impl Variables<'_> {
         self.only(signal, "PROTOCOL", &["http/protobuf"], "http/protobuf, to port 4318")?;
         self.only(signal, "COMPRESSION", &["none"], "none")?;
         let headers = match self.exporter(signal, "HEADERS") {
-            Some((variable, list)) => pairs(&variable, &list)?,
+            Some((variable, list)) => headers(&variable, &list)?,
             None => Vec::new(),
         };
         let patience = match self.exporter(signal, "TIMEOUT") {
@@ -176,6 +191,18 @@ impl Variables<'_> {
             named.push(("service.name".to_owned(), name));
         }
         Ok(named)
+    }
+}
+
+/// Pairs that can be headers of a request.
+fn headers(variable: &str, list: &str) -> Result<Vec<(String, String)>, OtlpError> {
+    let pairs = pairs(variable, list)?;
+    let is_header = |(name, value): &(String, String)| {
+        HeaderName::try_from(name.as_str()).is_ok() && HeaderValue::try_from(value.as_str()).is_ok()
+    };
+    match pairs.iter().position(|pair| !is_header(pair)) {
+        Some(index) => Err(OtlpError::Pair { variable: variable.to_owned(), entry: index + 1 }),
+        None => Ok(pairs),
     }
 }
 

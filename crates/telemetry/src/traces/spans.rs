@@ -10,17 +10,17 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 use prost::Message as _;
 
-use super::{Ending, Examined, QueryTrace, Stage, Step, Subject};
+use super::{Ended, Ending, Examined, QueryTrace, Stage, Step, Subject};
 use crate::otlp::{Resource, nanos};
 
 /// A span that was sampled, in the flags of W3C.
 const SAMPLED: u32 = 1;
 
 /// One request for these traces.
-pub(crate) fn encode(traces: &[QueryTrace], resource: &Resource) -> Vec<u8> {
+pub(crate) fn encode(queries: &[Ended], resource: &Resource) -> Vec<u8> {
     let spans = ScopeSpans {
         scope: Some(resource.scope()),
-        spans: traces.iter().flat_map(spans_of).collect(),
+        spans: queries.iter().flat_map(|query| spans_of(&query.trace())).collect(),
         schema_url: String::new(),
     };
     let resource =
@@ -28,8 +28,8 @@ pub(crate) fn encode(traces: &[QueryTrace], resource: &Resource) -> Vec<u8> {
     ExportTraceServiceRequest { resource_spans: vec![resource] }.encode_to_vec()
 }
 
-fn spans_of(trace: &QueryTrace) -> impl Iterator<Item = Span> {
-    std::iter::once(root(trace)).chain(trace.steps.iter().map(|step| child(trace, step)))
+fn spans_of(trace: &QueryTrace) -> Vec<Span> {
+    std::iter::once(root(trace)).chain(trace.steps.iter().map(|step| child(trace, step))).collect()
 }
 
 fn root(trace: &QueryTrace) -> Span {

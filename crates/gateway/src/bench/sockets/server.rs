@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::{Plan, SocketsError};
@@ -167,7 +168,9 @@ struct Directory(PathBuf);
 
 impl Directory {
     fn new() -> std::io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("rollcall-bench-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("rollcall-bench-{process}-{number}"));
         fs::create_dir_all(&path)?;
         Ok(Self(path))
     }

@@ -2,12 +2,13 @@
 //! turns, `rollcall bench traces`.
 //!
 //! ```text
-//!   round: plain server ─▶ exporting server        next round: exporting ─▶ plain        … ─▶ the ratio, with its noise
-//!          each: start · enrol · warm up · load · let it export · CPU of all its threads ÷ queries
+//!   round: start both ─▶ warm up ─▶ load: a query here, a query there, … ─▶ let it export ─▶ CPU of each ÷ its queries
 //! ```
-//! Each query has as little other work about it as there can be, two seconds of audio from one socket and the scripted
-//! model, so that what is measured is the largest share that telemetry can have. The exporting server sends metrics,
-//! traces of every query and logs, to a sink in this process; its own CPU is not the server's. It prints nothing.
+//! Both run at the same time and get their queries alternately, fractions of a second apart: whatever else the machine
+//! does meets both alike, and only what is left of it is noise. The model is the scripted one, which costs nearly nothing,
+//! and each query comes with as much audio as a socket hears while its token comes back, so that the share is that of a
+//! service whose sockets ask all that their budget lets them. The exporting server sends metrics, traces of every query
+//! and logs, to a sink in this process; the sink's own CPU is not the server's. It prints nothing.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,17 +16,18 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::scrape::Scrape;
 use super::server::{self, Child};
 use super::sink::Sink;
 use super::sound::{self, FRAMES_PER_SECOND, RATE, Sounds};
 use super::{Plan, SocketsError};
 use crate::client::{Address, ClientError, Heard, Segment, Start};
 
-/// A voice's speech for one query: the least that one takes.
-const SPEECH_SECONDS: u32 = 2;
+/// A voice's speech for one query, the least that one takes: the end of the audio that comes with it.
+pub const SPEECH_SECONDS: u32 = 2;
 
 /// How often a socket brings a query about. The sound of it goes out in one piece.
-const QUERY_EVERY: Duration = Duration::from_millis(100);
+const QUERY_EVERY: Duration = Duration::from_millis(200);
 
 /// Numbers that a socket's voices go through: each has some hundred attempts, and all are strangers.
 const VOICES: u32 = 16;
@@ -39,6 +41,15 @@ const EXPORTED_WITHIN: Duration = Duration::from_millis(1_500);
 /// More often than by default, so that every measurement holds some exports of each kind.
 const SPANS_EVERY_MS: u64 = 1_000;
 const METRICS_EVERY_MS: u64 = 5_000;
+
+/// How it is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Turns {
+    /// Pairs of measurements.
+    pub rounds: u32,
+    /// Audio that comes with each query. At least [`SPEECH_SECONDS`].
+    pub audio_seconds: u32,
+}
 
 /// How one measurement went.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +65,10 @@ pub struct Report {
     pub rounds: u32,
     /// How long each was.
     pub seconds: f64,
-    /// Queries a second.
+    /// Queries a second, on each server.
     pub queries_per_s: f64,
+    /// Seconds of audio that came with each query.
+    pub audio_seconds: u32,
     /// Microseconds of the server's CPU a query, audio and all, when nothing is exported. The median.
     pub cpu_us_without: f64,
     /// ... when everything is.
@@ -72,26 +85,25 @@ pub struct Report {
     pub load_average: Option<f64>,
 }
 
-/// Runs the measurement: `rounds` pairs, each of the plan's steady time twice. Tells `progress` each round.
+/// Runs the measurement, each round for the plan's steady time. Tells `progress` each round.
 ///
 /// # Errors
 /// When a server cannot be started or measured, or the load cannot be put on.
-pub fn traces(plan: &Plan, rounds: u32, progress: &dyn Fn(&str)) -> Result<Report, SocketsError> {
+pub fn traces(plan: &Plan, turns: Turns, progress: &dyn Fn(&str)) -> Result<Report, SocketsError> {
     let sink = Sink::start().map_err(|error| SocketsError::Server(format!("no collector: {error}")))?;
     let (plain, exporting) = (with(plan, vec![("OTEL_SDK_DISABLED", "true".to_owned())]), with(plan, exports(&sink)));
     let mut pairs = Vec::new();
-    for round in 0..rounds {
-        progress(&format!("round {} of {rounds}", round + 1));
-        // Whoever goes first changes, so that a machine that gets busier favours neither.
+    for round in 0..turns.rounds {
+        progress(&format!("round {} of {}", round + 1, turns.rounds));
+        // Whoever goes first changes: the second of two processes may find the caches as the first left them.
         pairs.push(if round % 2 == 0 {
-            let without = measure(&plain)?;
-            (without, measure(&exporting)?)
+            measure([&plain, &exporting], turns.audio_seconds)?.into()
         } else {
-            let with = measure(&exporting)?;
-            (measure(&plain)?, with)
+            let [with, without] = measure([&exporting, &plain], turns.audio_seconds)?;
+            (without, with)
         });
     }
-    Ok(report(plan, &pairs, &sink))
+    Ok(report((plan, turns), &pairs, &sink))
 }
 
 fn with(plan: &Plan, environment: Vec<(&'static str, String)>) -> Plan {
@@ -108,41 +120,76 @@ fn exports(sink: &Sink) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn measure(plan: &Plan) -> Result<Measured, SocketsError> {
-    let child = Child::start(plan)?;
-    sound::people().try_for_each(|(id, clip)| child.enrol(&id, &clip))?;
+/// Two servers at the same time.
+fn measure(plans: [&Plan; 2], audio_seconds: u32) -> Result<[Measured; 2], SocketsError> {
+    let [first, second] = plans;
+    let children = [started(first)?, started(second)?];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| SocketsError::Unreadable(format!("no runtime: {error}")))?;
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        load(plan, &child, ("warm-up", WARM_UP)).await?;
-        let before = (child.running()?, child.scrape()?);
-        load(plan, &child, ("load", plan.steady)).await?;
-        let after = (child.running()?, child.scrape()?);
-        Ok(Measured { cpu: after.0.saturating_sub(before.0), queries: after.1.since(&before.1).queries() })
+        in_turns(plans, &children, &Spoken { name: "warm-up", time: WARM_UP, audio_seconds }).await?;
+        let before = standing(&children)?;
+        in_turns(plans, &children, &Spoken { name: "load", time: first.steady, audio_seconds }).await?;
+        let after = standing(&children)?;
+        Ok([measured(&before[0], &after[0]), measured(&before[1], &after[1])])
     })
 }
 
-/// Some sockets for some time, and the exports that follow from it.
-async fn load(plan: &Plan, child: &Child, (name, time): (&str, Duration)) -> Result<(), SocketsError> {
-    let (address, sounds, started) = (child.address()?, Sounds::new(), Instant::now());
+fn started(plan: &Plan) -> Result<Child, SocketsError> {
+    let child = Child::start(plan)?;
+    sound::people().try_for_each(|(id, clip)| child.enrol(&id, &clip))?;
+    Ok(child)
+}
+
+type Standing = (Duration, Scrape);
+
+fn standing([first, second]: &[Child; 2]) -> Result<[Standing; 2], SocketsError> {
+    Ok([(first.running()?, first.scrape()?), (second.running()?, second.scrape()?)])
+}
+
+fn measured(before: &Standing, after: &Standing) -> Measured {
+    Measured { cpu: after.0.saturating_sub(before.0), queries: after.1.since(&before.1).queries() }
+}
+
+/// The same load on both, half a period apart, and the exports that follow from it.
+async fn in_turns(plans: [&Plan; 2], children: &[Child; 2], what: &Spoken) -> Result<(), SocketsError> {
+    let ([first, second], [one, other], begin) = (plans, children, Instant::now());
+    let half = QUERY_EVERY / first.sockets / 2;
+    let (done, also) = tokio::join!(load(first, one, what, begin), load(second, other, what, begin + half));
+    done.and(also)?;
+    sleep(EXPORTED_WITHIN).await;
+    Ok(())
+}
+
+/// One stretch of load.
+struct Spoken {
+    /// In the names of its recordings.
+    name: &'static str,
+    time: Duration,
+    audio_seconds: u32,
+}
+
+/// Some sockets for some time.
+async fn load(plan: &Plan, child: &Child, what: &Spoken, begin: Instant) -> Result<(), SocketsError> {
+    let (address, sounds) = (child.address()?, Sounds::new());
     let speaking = (0..plan.sockets).map(|index| {
         // Spread over one period, so that their queries do not come in bursts.
-        let begin = started + QUERY_EVERY * index / plan.sockets;
-        let id = format!("{name}-{index}");
-        tokio::task::spawn_local(speak(address.clone(), sounds.clone(), id, (begin, begin + time)))
+        let begin = begin + QUERY_EVERY * index / plan.sockets;
+        let id = format!("{}-{index}", what.name);
+        let during = (begin, begin + what.time);
+        tokio::task::spawn_local(speak(address.clone(), sounds.clone(), (id, what.audio_seconds), during))
     });
     for (open, socket) in (0_usize..).zip(speaking.collect::<Vec<_>>()) {
         let spoken = socket.await.map_err(|error| SocketsError::Unreadable(error.to_string()))?;
         spoken.map_err(|source| SocketsError::Load { open, sockets: plan.sockets, source })?;
     }
-    sleep(EXPORTED_WITHIN).await;
     Ok(())
 }
 
 async fn speak(
     address: Address,
     sounds: Sounds,
-    id: String,
+    (id, audio_seconds): (String, u32),
     (begin, end): (Instant, Instant),
 ) -> Result<(), ClientError> {
     let (mut sender, mut events) = address.connect().await?;
@@ -156,10 +203,11 @@ async fn speak(
             break;
         }
         sleep_until(due).await;
-        for frame in 0..SPEECH_SECONDS * FRAMES_PER_SECOND {
+        for frame in 0..audio_seconds * FRAMES_PER_SECOND {
             sender.audio(sounds.stranger(turn % VOICES, frame)).await?;
         }
-        let (from, to) = (f64::from(turn * SPEECH_SECONDS), f64::from((turn + 1) * SPEECH_SECONDS));
+        let to = (turn + 1) * audio_seconds;
+        let (from, to) = (f64::from(to.saturating_sub(SPEECH_SECONDS)), f64::from(to));
         let speaker = (turn % VOICES).into();
         sender.segments(&[Segment { id: turn.to_string(), speaker, start: from, end: to }]).await?;
     }
@@ -169,7 +217,7 @@ async fn speak(
     Ok(())
 }
 
-fn report(plan: &Plan, pairs: &[(Measured, Measured)], sink: &Sink) -> Report {
+fn report((plan, turns): (&Plan, Turns), pairs: &[(Measured, Measured)], sink: &Sink) -> Report {
     let per_query = |measured: &Measured| measured.cpu.as_secs_f64() * 1e6 / measured.queries.max(1.0);
     let ratios: Vec<f64> = pairs.iter().map(|(without, with)| per_query(with) / per_query(without)).collect();
     let (ratio, ratio_error) = mean(&ratios);
@@ -181,6 +229,7 @@ fn report(plan: &Plan, pairs: &[(Measured, Measured)], sink: &Sink) -> Report {
         rounds: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
         seconds,
         queries_per_s: queries / (2.0 * pairs.len() as f64 * seconds),
+        audio_seconds: turns.audio_seconds,
         cpu_us_without: median(pairs.iter().map(|(without, _)| per_query(without)).collect()),
         cpu_us_with: median(pairs.iter().map(|(_, with)| per_query(with)).collect()),
         ratio,
@@ -214,7 +263,10 @@ impl fmt::Display for Report {
         let rows = [
             (
                 "load",
-                format!("{:.0} queries a second, {} pairs of {:.0} s", self.queries_per_s, self.rounds, self.seconds),
+                format!(
+                    "{:.0} queries a second with {} s of audio each, {} pairs of {:.0} s",
+                    self.queries_per_s, self.audio_seconds, self.rounds, self.seconds
+                ),
             ),
             (
                 "CPU a query",

@@ -5,15 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use matcher_core::Receipt;
 use tokio::time::{Instant, sleep};
 
 use super::{page, segment, voice};
 use crate::history::{Deletion, History, now_ms};
-use crate::store::{
-    CapsuleWrite, ConversationRecord, DeviceKey, Filed, History as Kept, Page, Person, PersonChange, Sample,
-    SampleFeatures, SqliteStore, Store, StoreError,
-};
+use crate::store::{Over, Page, SqliteStore, Store, StoreError};
 use crate::testing::TemporaryDirectory;
 
 /// The real store, which can fail to write history, and when it was asked for what.
@@ -176,7 +172,11 @@ async fn with_no_days_conversations_are_kept_for_ever() {
     assert_eq!(*store.forgets.lock().unwrap(), [0], "what else is over is removed all the same");
 }
 
-impl Store for Moody {
+impl Over for Moody {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
+
     fn open_conversation(&self, conversation: &str, now_ms: i64) -> Result<(), StoreError> {
         self.ask(format!("open {conversation}"))?;
         self.inner.open_conversation(conversation, now_ms)
@@ -195,71 +195,5 @@ impl Store for Moody {
     fn forget(&self, before_ms: i64, now_ms: i64) -> Result<u64, StoreError> {
         self.forgets.lock().unwrap().push(self.began.elapsed().as_secs());
         self.inner.forget(before_ms, now_ms)
-    }
-
-    fn people(&self) -> Result<Vec<Person>, StoreError> {
-        self.inner.people()
-    }
-
-    fn samples(&self) -> Result<Vec<Sample>, StoreError> {
-        self.inner.samples()
-    }
-
-    fn create_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
-        self.inner.create_person(id, change, now_ms)
-    }
-
-    fn update_person(&self, id: &str, change: &PersonChange, now_ms: i64) -> Result<Person, StoreError> {
-        self.inner.update_person(id, change, now_ms)
-    }
-
-    fn enrol(&self, id: &str, change: &PersonChange, new: &SampleFeatures, now_ms: i64) -> Result<Person, StoreError> {
-        self.inner.enrol(id, change, new, now_ms)
-    }
-
-    fn delete_person(&self, id: &str) -> Result<(), StoreError> {
-        self.inner.delete_person(id)
-    }
-
-    fn receipt(&self, conversation: &str) -> Result<Option<Receipt>, StoreError> {
-        self.inner.receipt(conversation)
-    }
-
-    fn receipt_generation(&self, conversation: &str) -> Result<u64, StoreError> {
-        self.inner.receipt_generation(conversation)
-    }
-
-    fn save_receipt(&self, conversation: &str, receipt: &Receipt) -> Result<(), StoreError> {
-        self.inner.save_receipt(conversation, receipt)
-    }
-
-    fn receipts(&self, conversations: &[&str]) -> Result<Vec<Filed>, StoreError> {
-        self.inner.receipts(conversations)
-    }
-
-    fn history(&self, conversation: &str) -> Result<Option<Kept>, StoreError> {
-        self.inner.history(conversation)
-    }
-
-    fn conversations(&self, limit: usize) -> Result<Vec<ConversationRecord>, StoreError> {
-        self.inner.conversations(limit)
-    }
-
-    fn take_capsule(&self, device: DeviceKey, token: &str, now_ms: i64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.take_capsule(device, token, now_ms)
-    }
-
-    fn keep_capsule(
-        &self,
-        device: DeviceKey,
-        newest: (&str, u64),
-        body: Option<&[u8]>,
-        now_ms: i64,
-    ) -> Result<CapsuleWrite, StoreError> {
-        self.inner.keep_capsule(device, newest, body, now_ms)
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.inner.size_bytes()
     }
 }

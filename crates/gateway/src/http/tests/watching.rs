@@ -4,17 +4,21 @@
 use super::conversations::{begin, stage};
 use super::*;
 
-/// The next event of a stream of them: its name and its data.
-async fn next<B: MessageBody + Unpin>(body: &mut B) -> Option<(String, Value)> {
+/// The events of a stream's next part: their names and their data.
+async fn next<B: MessageBody + Unpin>(body: &mut B) -> Option<Vec<(String, Value)>> {
     let mut body = std::pin::Pin::new(body);
-    loop {
-        let part = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await?;
-        let text = String::from_utf8(part.ok()?.to_vec()).expect("events are text");
-        let line = |begins: &str| text.lines().find_map(|line| line.strip_prefix(begins).map(str::to_owned));
-        if let (Some(name), Some(data)) = (line("event: "), line("data: ")) {
-            return Some((name, serde_json::from_str(&data).expect("an event's data is JSON")));
-        }
-    }
+    let part = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await?.ok()?;
+    let text = String::from_utf8(part.to_vec()).expect("events are text");
+    let events = text.split_terminator("\n\n").map(|event| {
+        let line =
+            |begins: &str| event.lines().find_map(|line| line.strip_prefix(begins)).expect("an event has both lines");
+        (line("event: ").to_owned(), serde_json::from_str(line("data: ")).expect("an event's data is JSON"))
+    });
+    Some(events.collect())
+}
+
+fn names(events: &[(String, Value)]) -> Vec<&str> {
+    events.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 macro_rules! watch {
@@ -29,36 +33,30 @@ macro_rules! watch {
 #[actix_web::test]
 async fn a_watcher_is_told_the_list_and_hears_of_what_begins() {
     let fixture = stage().await;
+    fixture.service.history.wait_for_disk().await;
     let app = app!(fixture);
     let mut events = watch!(app, "/v1/watch");
-    let ids = |data: &Value| data["conversations"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
-    let (name, data) = next(&mut events).await.unwrap();
-    assert_eq!((name.as_str(), ids(&data)), ("conversations", vec![json!("talk")]));
+    let ids = |data: &Value| {
+        data["conversations"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    let first = next(&mut events).await.unwrap();
+    assert_eq!((names(&first), ids(&first[0].1)), (vec!["conversations"], vec![json!("talk")]));
     fixture.service.history.opened("another");
-    let (name, data) = next(&mut events).await.unwrap();
-    assert_eq!((name.as_str(), ids(&data).len()), ("conversations", 2), "{data}");
+    let second = next(&mut events).await.unwrap();
+    assert_eq!((names(&second), ids(&second[0].1).len()), (vec!["conversations"], 2), "{second:?}");
 }
 
 #[actix_web::test]
-async fn a_conversation_is_told_while_it_lives_and_its_end_once() {
+async fn the_end_of_a_conversation_is_told_once() {
     let fixture = stage().await;
+    fixture.service.history.wait_for_disk().await;
     let app = app!(fixture);
-    let mut events = watch!(app, "/v1/watch?conversation_id=talk");
-    assert_eq!(next(&mut events).await.unwrap().0, "conversations");
-    // Both came in one part; the end of what is not live is told at once.
-    let mut ended = watch!(app, "/v1/watch?conversation_id=nowhere");
-    let part = std::future::poll_fn(|context| std::pin::Pin::new(&mut ended).poll_next(context)).await.unwrap().unwrap();
-    let text = String::from_utf8(part.to_vec()).unwrap();
-    assert!(text.contains("event: ended\ndata: {\"conversation_id\":\"nowhere\"}"), "{text}");
-
-    begin(&fixture, "talk");
-    let (name, data) = loop {
-        let event = next(&mut events).await.unwrap();
-        if event.0 == "conversation" {
-            break event;
-        }
-    };
-    assert_eq!((name.as_str(), &data["live"], &data["conversation_id"]), ("conversation", &json!(true), &json!("talk")));
+    let mut events = watch!(app, "/v1/watch?conversation_id=nowhere");
+    let first = next(&mut events).await.unwrap();
+    assert_eq!(names(&first), ["conversations", "ended"], "what is not live has ended");
+    assert_eq!(first[1].1, json!({"conversation_id": "nowhere"}));
+    fixture.service.history.opened("another");
+    assert_eq!(names(&next(&mut events).await.unwrap()), ["conversations"], "the end is not told again");
 }
 
 #[actix_web::test]
@@ -72,12 +70,20 @@ async fn watchers_are_bounded_and_a_place_is_free_when_one_leaves() {
     let refused = ask!(app, GET "/v1/watch");
     assert_eq!((refused.status, refused.code()), (503, "capacity".to_owned()));
     all.pop();
+    let is_free = || fixture.api.watchers.available_permits() > 0;
+    let freed = async {
+        while !is_free() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), freed).await.expect("who leaves gives its place back");
     drop(watch!(app, "/v1/watch"));
 }
 
 #[actix_web::test]
 async fn a_stream_ends_when_the_service_drains() {
     let fixture = stage().await;
+    fixture.service.history.wait_for_disk().await;
     let app = app!(fixture);
     let mut events = watch!(app, "/v1/watch");
     assert!(next(&mut events).await.is_some());

@@ -8,7 +8,8 @@ use std::time::Duration;
 use actix::prelude::*;
 use matcher_core::{Donor, Embedding, Event, LaneId, RequestId, Scheduler};
 
-use super::{Conversation, Judging, Returned};
+use super::Conversation;
+use super::query::{Judging, Returned};
 use crate::live::corrections::{NotCorrected, Word};
 
 /// The longest wait for what people decided: far below the deadline of a query, whose evidence is kept when it passes.

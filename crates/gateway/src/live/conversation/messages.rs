@@ -1,5 +1,6 @@
 //! What a conversation hears, and its handlers: commands in the imperative, facts in the past tense.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::prelude::*;
@@ -8,8 +9,8 @@ use gpu_worker::turnstile::Turn;
 use matcher_core::receipt::{Correction, Ruling, Subject, VoiceName};
 use matcher_core::{Batch, Explanation, LaneId, Monotonic, Refusal, RequestId, Scope, Selection, Speaker};
 
-use super::{Conversation, LaneLink};
 use super::snapshot::{ConversationSnapshot, VoiceExplained};
+use super::{Conversation, LaneLink};
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::ledger::Lease;
 
@@ -141,6 +142,11 @@ pub(in crate::live) struct Voices {
 #[derive(Debug, Clone, Copy, Message)]
 #[rtype(result = "ConversationSnapshot")]
 pub struct Snapshot;
+
+/// The whole conversation as of moments ago: what everybody who watches it at the same time shares.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "Arc<ConversationSnapshot>")]
+pub struct Glance;
 
 /// Everything that can be told of the voices with one number, of all lanes and provider streams.
 #[derive(Debug, Clone, Copy, Message)]
@@ -309,6 +315,14 @@ impl Handler<Snapshot> for Conversation {
 
     fn handle(&mut self, _: Snapshot, _: &mut Self::Context) -> Self::Result {
         MessageResult(self.snapshot())
+    }
+}
+
+impl Handler<Glance> for Conversation {
+    type Result = MessageResult<Glance>;
+
+    fn handle(&mut self, _: Glance, _: &mut Self::Context) -> Self::Result {
+        MessageResult(self.glance())
     }
 }
 

@@ -1,14 +1,22 @@
 //! A conversation as people look at it: voices, verdicts, queue, budgets, who spoke when. No vector and no audio.
 
-use matcher_core::{Explanation, LaneId, Monotonic, Speaker, Waiting};
+use std::sync::Arc;
+use std::time::Duration;
+
+use matcher_core::{Explanation, Gallery, LaneId, Monotonic, Speaker, Waiting};
 use serde::Serialize;
 
 use super::{Conversation, LaneLink};
 use crate::explain::{self, Around, Rules, Told};
+use crate::live::ledger::Left;
 use crate::live::protocol::{BudgetLeft, Candidate, TotalBudget, VoiceSummary};
+use crate::live::service::Service;
 
 /// Segments of a lane that are shown, the newest: several minutes of lively talk, in a few kilobytes.
 pub(super) const SEGMENTS_SHOWN: usize = 128;
+
+/// How long one look at a conversation serves everybody who watches it: the largest takes milliseconds of its thread.
+const SHARED: Duration = Duration::from_millis(400);
 
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -147,25 +155,58 @@ pub struct VoiceExplained {
     pub explanation: Told,
 }
 
+/// What of a lane all its voices share when they are told.
+struct Telling<'a> {
+    link: &'a LaneLink,
+    gallery: Gallery,
+    rules: Rules,
+    is_engine_ready: bool,
+    now: Monotonic,
+}
+
 impl Conversation {
     pub(super) fn snapshot(&self) -> ConversationSnapshot {
-        let now = self.now();
-        let lanes = self.lanes.keys().filter_map(|lane| self.lane_snapshot(*lane, now)).collect();
+        let lanes = self.lanes.keys().filter_map(|lane| self.lane_snapshot(*lane)).collect();
         ConversationSnapshot { conversation_id: self.key.conversation.clone(), lanes }
+    }
+
+    /// As [`Conversation::snapshot`]; whoever looks within [`SHARED`] of another sees what that one saw.
+    pub(super) fn glance(&mut self) -> Arc<ConversationSnapshot> {
+        let now = self.now();
+        let recent = self.glanced.as_ref().filter(|(at, _)| now.since(*at) < SHARED);
+        if let Some((_, seen)) = recent {
+            return Arc::clone(seen);
+        }
+        let seen = Arc::new(self.snapshot());
+        self.glanced = Some((now, Arc::clone(&seen)));
+        seen
     }
 
     /// Every voice with this number, in every lane and provider stream.
     pub(super) fn tell_of(&self, speaker: Speaker) -> Vec<VoiceExplained> {
-        let now = self.now();
-        let of_lane = |(lane, link): (&LaneId, &LaneLink)| {
-            let voices = self.scheduler.explain(*lane, speaker);
-            voices.into_iter().map(|voice| self.explained(*lane, link, voice, now)).collect::<Vec<_>>()
+        let of_lane = |lane: &LaneId| {
+            let telling = self.telling(*lane);
+            let voices = self.scheduler.explain(*lane, speaker).into_iter();
+            let explained = voices.filter_map(|voice| Some(telling.as_ref()?.explained(voice, &self.service)));
+            explained.collect::<Vec<_>>()
         };
-        self.lanes.iter().flat_map(of_lane).collect()
+        self.lanes.keys().flat_map(of_lane).collect()
     }
 
-    fn lane_snapshot(&self, lane: LaneId, now: Monotonic) -> Option<LaneSnapshot> {
-        let link = self.lanes.get(&lane)?;
+    fn telling(&self, lane: LaneId) -> Option<Telling<'_>> {
+        let settings = &self.service.settings;
+        Some(Telling {
+            link: self.lanes.get(&lane)?,
+            gallery: self.scheduler.gallery(lane)?.clone(),
+            rules: Rules::of(&settings.policy, &settings.limits, &settings.budget),
+            is_engine_ready: self.service.engine.health().is_ready(),
+            now: self.now(),
+        })
+    }
+
+    fn lane_snapshot(&self, lane: LaneId) -> Option<LaneSnapshot> {
+        let telling = self.telling(lane)?;
+        let (link, now) = (telling.link, telling.now);
         let voices = self.scheduler.explain_all(lane);
         let waiting = self.scheduler.waiting(lane, now);
         Some(LaneSnapshot {
@@ -174,7 +215,7 @@ impl Conversation {
             generation: self.scheduler.generation(lane)?.0,
             heard_seconds: link.reached,
             limits: self.lane_limits(),
-            voices: voices.iter().map(|voice| self.voice(lane, link, voice, now)).collect(),
+            voices: voices.iter().map(|voice| telling.voice(voice)).collect(),
             queue: waiting.iter().zip(1..).map(|(slot, place)| queued(slot, place, now)).collect(),
             in_work: self.scheduler.in_work(lane).into_iter().map(|speaker| speaker.0).collect(),
             segments: link.shown.iter().cloned().collect(),
@@ -195,24 +236,24 @@ impl Conversation {
             margin: settings.policy.margin,
         }
     }
+}
 
-    /// Hands `tell` what stands around a voice.
-    fn around<T>(&self, lane: LaneId, link: &LaneLink, speaker: Speaker, tell: impl FnOnce(&Around<'_>) -> T) -> T {
-        let settings = &self.service.settings;
-        let left = link.lineage.ledger.left(speaker);
-        let nobody = matcher_core::Gallery::default();
-        tell(&Around {
-            rules: Rules::of(&settings.policy, &settings.limits, &settings.budget),
-            gallery: self.scheduler.gallery(lane).unwrap_or(&nobody),
+impl Telling<'_> {
+    fn around(&self, left: Left) -> Around<'_> {
+        Around {
+            rules: self.rules,
+            gallery: &self.gallery,
             attempts_left: left.voice_attempts,
             tokens: left.tokens,
-            is_engine_ready: self.service.engine.health().is_ready(),
-        })
+            next_token: left.next_token,
+            is_engine_ready: self.is_engine_ready,
+        }
     }
 
-    fn voice(&self, lane: LaneId, link: &LaneLink, voice: &Explanation, now: Monotonic) -> VoiceSnapshot {
+    fn voice(&self, voice: &Explanation) -> VoiceSnapshot {
         let state = &voice.state;
-        let label = link.lineage.names().label(state.speaker).map(str::to_owned);
+        let label = self.link.lineage.names().label(state.speaker).map(str::to_owned);
+        let left = self.link.lineage.ledger.left(state.speaker);
         VoiceSnapshot {
             voice: VoiceSummary { label, scope: Some(state.scope.to_string()), ..VoiceSummary::of(voice) },
             origin: state.identity.as_ref().map(|identity| identity.origin.as_str()),
@@ -221,19 +262,18 @@ impl Conversation {
             last_exit: voice.last_exit.map(matcher_core::ExitReason::as_str),
             last_exit_text: voice.last_exit.map(explain::exit),
             in_work: voice.in_work,
-            queued_seconds: voice.queued_since.map(|since| now.since(since).as_secs_f64()),
-            summary: self.around(lane, link, state.speaker, |around| explain::summary(voice, around)),
+            queued_seconds: voice.queued_since.map(|since| self.now.since(since).as_secs_f64()),
+            summary: explain::summary(voice, &self.around(left)),
         }
     }
 
-    fn explained(&self, lane: LaneId, link: &LaneLink, voice: Explanation, now: Monotonic) -> VoiceExplained {
-        let speaker = voice.state.speaker;
-        let left = link.lineage.ledger.left(speaker);
+    fn explained(&self, voice: Explanation, service: &Service) -> VoiceExplained {
+        let left = self.link.lineage.ledger.left(voice.state.speaker);
         VoiceExplained {
-            recording_id: link.recording.clone(),
-            voice: self.voice(lane, link, &voice, now),
-            candidates: Candidate::all_of(&voice, &self.service.settings.policy),
-            explanation: self.around(lane, link, speaker, |around| explain::live(&voice, around)),
+            recording_id: self.link.recording.clone(),
+            voice: self.voice(&voice),
+            candidates: Candidate::all_of(&voice, &service.settings.policy),
+            explanation: explain::live(&voice, &self.around(left)),
             clips: voice.clips,
             budget: BudgetLeft { voice_attempts_left: left.voice_attempts, socket_tokens: left.tokens },
         }
@@ -258,7 +298,9 @@ impl LaneLink {
     pub(super) fn show(&mut self, segments: impl Iterator<Item = SegmentSnapshot>) {
         for segment in segments {
             let is_same = |shown: &SegmentSnapshot| {
-                shown.segment_id == segment.segment_id && shown.speaker == segment.speaker && shown.scope == segment.scope
+                shown.segment_id == segment.segment_id
+                    && shown.speaker == segment.speaker
+                    && shown.scope == segment.scope
             };
             if let Some(shown) = self.shown.iter_mut().rev().find(|shown| is_same(shown)) {
                 *shown = segment;

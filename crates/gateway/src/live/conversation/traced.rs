@@ -5,16 +5,17 @@
 //! ending it says that its scheduler was lost, as a lease settles itself.
 //!
 //! Does not own what happens to a query; it only watches. It notes ids, numbers, reasons and moments: no vector, no audio,
-//! no words and no names.
+//! no words and no names. What the notes look like as a trace is [`told`]'s, on the exporting thread.
+
+mod told;
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_worker::Course;
-use matcher_core::{Dispatch, Event, Monotonic, Refusal, Speaker};
-use telemetry::traces::{Ending, Examined, QueryTrace, Stage, Step, Subject, Verdict};
-use telemetry::{FailureKind, TraceContext, Violation};
+use matcher_core::{Dispatch, Event, Generation, Monotonic, Refusal, SegmentId, Speaker};
+use telemetry::traces::{Ending, Examined, Verdict};
+use telemetry::{Class, FailureKind, TraceContext, Violation};
 
 use super::LaneLink;
 use crate::live::clock::{Reading, before};
@@ -73,10 +74,19 @@ impl LaneLink {
 pub(super) struct Traced(Option<Box<Noted>>);
 
 struct Noted {
-    service: Arc<Service>,
+    /// Until the end.
+    service: Option<Arc<Service>>,
     context: TraceContext,
-    subject: Subject,
+    conversation: String,
+    recording: String,
+    segment: SegmentId,
+    generation: Generation,
     speaker: Speaker,
+    class: Class,
+    attempts: u32,
+    evidence_seconds: f64,
+    pending_seconds: f64,
+    audio_seconds: Option<f64>,
     /// When the message came to its socket that made the voice queueable.
     received: Option<Monotonic>,
     queued: Monotonic,
@@ -85,6 +95,7 @@ struct Noted {
     run: Option<Arc<Course>>,
     answered: Option<Monotonic>,
     examined: Examined,
+    ended: Option<(Reading, Ending)>,
 }
 
 impl Traced {
@@ -99,23 +110,19 @@ impl Traced {
         let origin = origin();
         let queued = before(now, dispatch.waited);
         let seconds = |samples: u64| samples as f64 / origin.hertz;
-        let subject = Subject {
+        Self(Some(Box::new(Noted {
+            service: Some(Arc::clone(service)),
+            context,
             conversation: origin.conversation.to_owned(),
             recording: origin.recording.to_owned(),
-            segment: dispatch.segment.as_str().to_owned(),
-            generation: dispatch.generation.0,
-            speaker: dispatch.speaker.0.into(),
+            segment: dispatch.segment.clone(),
+            generation: dispatch.generation,
+            speaker: dispatch.speaker,
             class: labels::class(dispatch.tried),
             attempts: origin.attempts,
             evidence_seconds: seconds(dispatch.evidence),
             pending_seconds: seconds(dispatch.pending),
             audio_seconds: None,
-        };
-        Self(Some(Box::new(Noted {
-            service: Arc::clone(service),
-            context,
-            subject,
-            speaker: dispatch.speaker,
             received: origin.arrivals.of(queued),
             queued,
             dispatched: now,
@@ -123,6 +130,7 @@ impl Traced {
             run: None,
             answered: None,
             examined: Examined::default(),
+            ended: None,
         })))
     }
 
@@ -134,9 +142,9 @@ impl Traced {
     /// The query goes to the engine with `seconds` of audio. What comes back is where the engine notes its part.
     pub(super) fn reserved(&mut self, now: Monotonic, seconds: f64) -> Option<Arc<Course>> {
         let noted = self.0.as_mut()?;
-        let run = Arc::new(Course::traced(noted.context.traceparent()));
+        let run = Arc::new(Course::traced(noted.context.request()));
         noted.reserved = Some(now);
-        noted.subject.audio_seconds = Some(seconds);
+        noted.audio_seconds = Some(seconds);
         noted.run = Some(Arc::clone(&run));
         Some(run)
     }
@@ -216,49 +224,10 @@ impl Drop for Traced {
 }
 
 impl Noted {
-    fn end(self, ending: Ending) {
-        let read = self.service.clock.read();
-        let error = if let Ending::Failed(error) = ending { Some(error) } else { None };
-        let mut steps = Vec::with_capacity(7);
-        let now = read.now();
-        if let Some(received) = self.received {
-            steps.push(step(read, Stage::Offer, received..self.queued));
-        }
-        steps.push(step(read, Stage::Queue, self.queued..self.dispatched));
-        steps.push(step(read, Stage::Reserve, self.dispatched..self.reserved.unwrap_or(now)));
-        if let Some(reserved) = self.reserved {
-            self.extraction(read, reserved..self.answered.unwrap_or(now), error, &mut steps);
-        }
-        if let Some(answered) = self.answered {
-            steps.push(Step { error, ..step(read, Stage::Decide, answered..now) });
-        }
-        let started = read.wall(self.received.unwrap_or(self.queued));
-        let (context, subject) = (self.context, self.subject);
-        let trace = QueryTrace { context, started, ended: read.wall(now), subject, ending, steps };
-        self.service.telemetry.tracer().finish(trace);
+    fn end(mut self: Box<Self>, ending: Ending) {
+        // What waits for the exporter must not keep the service.
+        let Some(service) = self.service.take() else { return };
+        self.ended = Some((service.clock.read(), ending));
+        service.telemetry.tracer().finish(self);
     }
-
-    /// The wait for a worker and the run, as far as the engine told. One that tells nothing has run all the time.
-    fn extraction(&self, read: Reading, during: Range<Monotonic>, error: Option<&'static str>, steps: &mut Vec<Step>) {
-        let run = self.run.as_deref();
-        let error = error.filter(|_| self.answered.is_none());
-        let Some(began) = run.and_then(Course::started).map(|instant| read.past(instant)) else {
-            let stage = if self.answered.is_some() { Stage::Extract } else { Stage::Batch };
-            return steps.push(Step { error, ..step(read, stage, during) });
-        };
-        let over = run.and_then(Course::over).map_or(during.end, |instant| read.past(instant));
-        steps.push(step(read, Stage::Batch, during.start..began));
-        steps.push(Step { error, ..step(read, Stage::Extract, began..over) });
-        if let Some(request) = run.and_then(Course::request) {
-            let stage = Stage::Request { server: request.server.clone(), status: request.status };
-            let error = request.fault;
-            steps.push(Step { error, ..step(read, stage, read.past(request.sent)..read.past(request.over)) });
-        }
-    }
-}
-
-fn step(read: Reading, stage: Stage, during: Range<Monotonic>) -> Step {
-    let from = read.wall(during.start);
-    // Two clocks meet here; a step that seems to end before it begins has taken no time.
-    Step { stage, from, to: from + during.end.since(during.start), error: None }
 }

@@ -74,7 +74,13 @@ impl Recorder {
     }
 
     /// A lane enters.
-    pub(in crate::live) fn joined(&mut self, (lane, join): (LaneId, &Join), tokens: f64, resumed: Resumed, at: Monotonic) {
+    pub(in crate::live) fn joined(
+        &mut self,
+        (lane, join): (LaneId, &Join),
+        tokens: f64,
+        resumed: Resumed,
+        at: Monotonic,
+    ) {
         let Some(rate) = NonZeroU32::new(join.rate.hertz()).filter(|_| self.is_on()) else { return };
         self.lanes.insert(lane, join.generation);
         let joined = Joined { rate, tokens: whole(tokens), resumed: resumed == Resumed::Yes };
@@ -149,7 +155,13 @@ impl Recorder {
     }
 
     /// The voiceprint was judged: what is said of the voice now.
-    pub(in crate::live) fn judged(&mut self, request: RequestId, scheduler: &Scheduler, policy: &Policy, at: Monotonic) {
+    pub(in crate::live) fn judged(
+        &mut self,
+        request: RequestId,
+        scheduler: &Scheduler,
+        policy: &Policy,
+        at: Monotonic,
+    ) {
         let Some(Query { place, speaker, scope, .. }) = self.queries.remove(&request) else { return };
         let explained = scheduler.explain(place.lane, speaker).into_iter().find(|told| told.state.scope == scope);
         let gallery = scheduler.gallery(place.lane);

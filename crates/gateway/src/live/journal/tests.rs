@@ -12,8 +12,8 @@ use matcher_core::{
 
 use super::*;
 use crate::simulate::Trace;
-use crate::simulate::trace::line::{Settings, VERSION};
-use crate::simulate::trace::{Event, Line};
+use crate::simulate::trace::header::VERSION;
+use crate::simulate::trace::{Event, Line, Settings};
 
 const LANE: LaneId = LaneId(41);
 const GENERATION: Generation = Generation(7);

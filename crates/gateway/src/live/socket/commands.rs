@@ -1,8 +1,8 @@
 //! What a client's messages do: start, segments, rollover, explain, stop.
 
 use actix::prelude::*;
-use matcher_core::receipt::Subject;
 use matcher_core::Explanation;
+use matcher_core::receipt::Subject;
 use telemetry::Refusal;
 
 use super::live::Live;
@@ -192,13 +192,14 @@ impl Socket {
 
 fn explained_event(live: &Live, service: &Service, voice: Explanation) -> Event {
     let speaker = voice.state.speaker;
-    let (settings, budget) = (&service.settings, live.budget_left(speaker));
+    let (settings, left) = (&service.settings, live.ledger().left(speaker));
     let gallery = live.gallery();
     let around = Around {
         rules: Rules::of(&settings.policy, &settings.limits, &settings.budget),
         gallery: &gallery,
-        attempts_left: budget.voice_attempts_left,
-        tokens: budget.socket_tokens,
+        attempts_left: left.voice_attempts,
+        tokens: left.tokens,
+        next_token: left.next_token,
         is_engine_ready: service.engine.health().is_ready(),
     };
     Event::Explained {
@@ -210,7 +211,7 @@ fn explained_event(live: &Live, service: &Service, voice: Explanation) -> Event 
         pending_seconds: voice.pending_seconds,
         needed_seconds: voice.needed_seconds,
         waiting: voice.in_work || voice.queued_since.is_some(),
-        budget,
+        budget: live.budget_left(speaker),
         last_exit: voice.last_exit.map(matcher_core::ExitReason::as_str),
         explanation: explain::live(&voice, &around),
         clips: voice.clips,

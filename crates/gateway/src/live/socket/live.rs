@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use actix::Addr;
-use matcher_core::{Batch, Event as CoreEvent, Gallery, Generation, LaneId, Offer, Rate, Scope, SegmentId, Span, Speaker};
+use matcher_core::{
+    Batch, Event as CoreEvent, Gallery, Generation, LaneId, Offer, Rate, Scope, SegmentId, Span, Speaker,
+};
 
 use crate::live::continuity::Holder;
 use crate::live::conversation::{Conversation, Exits, Leave, Left};

@@ -24,17 +24,18 @@ impl Socket {
         let picked = gate::pick(gate, live.ring.timeline(), dispatch, voiced, audio);
         let selection = picked.map_err(exit)?;
         let fresh = live.rate().duration(dispatch.pending);
-        let lease = live.ledger().reserve(dispatch.generation, dispatch.speaker, fresh).map_err(|refused| match refused {
-            NoLease::Refused(Refused::Denied(denied)) => {
-                if denied.voice == Seen::First {
-                    self.record(live, dispatch, &denied, trace);
+        let lease =
+            live.ledger().reserve(dispatch.generation, dispatch.speaker, fresh).map_err(|refused| match refused {
+                NoLease::Refused(Refused::Denied(denied)) => {
+                    if denied.voice == Seen::First {
+                        self.record(live, dispatch, &denied, trace);
+                    }
+                    NoAnswer::Refused(Refusal::Denied(denied.cap))
                 }
-                NoAnswer::Refused(Refusal::Denied(denied.cap))
-            }
-            NoLease::Refused(Refused::VoiceCapacity) => exit(ExitReason::VoiceCapacity),
-            NoLease::Refused(Refused::NumberInWork) => NoAnswer::NotYet,
-            NoLease::Refused(Refused::StaleGeneration) | NoLease::Broken => STALE,
-        })?;
+                NoLease::Refused(Refused::VoiceCapacity) => exit(ExitReason::VoiceCapacity),
+                NoLease::Refused(Refused::NumberInWork) => NoAnswer::NotYet,
+                NoLease::Refused(Refused::StaleGeneration) | NoLease::Broken => STALE,
+            })?;
         let clip = Clip { pcm: live.ring.copy(&selection.pieces), sample_rate: live.sample_rate() };
         Ok(Answer { clip, lease, selection })
     }

@@ -146,8 +146,10 @@ fn adversary(tried_before: std::ops::Range<u32>) -> Adversary {
     let says = |speaker, start: u64, end: u64| Update { speaker, start: second(start), end: second(end) };
     let together = |at, updates| Message { at: second(at), updates };
     let (strangers, impostors) = (STRANGER..STRANGER + VOICES, IMPOSTOR..IMPOSTOR + 2);
-    let mut messages: Vec<Message> =
-        tried_before.clone().map(|n| together(10 + u64::from(n), vec![says(STRANGER + n, 1, 3)])).collect();
+    let mut messages: Vec<Message> = tried_before
+        .clone()
+        .map(|n| together(10 + u64::from(n), vec![says(STRANGER + n, 8 + u64::from(n), 10 + u64::from(n))]))
+        .collect();
     if !tried_before.is_empty() {
         messages.extend(impostors.clone().map(|impostor| together(5, vec![says(impostor, 0, 5)])));
         // More of both whenever one of them was just answered.

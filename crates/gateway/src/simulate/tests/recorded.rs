@@ -5,15 +5,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use matcher_core::queue::Voice;
 use matcher_core::{Dispatch, Embedding, Limits, Monotonic, Offer, Refusal, RequestId, Selection, Span};
 
 use super::super::discipline::Discipline;
 use super::super::slots::{Order, Slots};
-use super::super::trace::line::{Heard, Joined, Reason, Selected, Settings};
-use super::super::trace::{Event, Header, Line, RecordedLane};
+use super::super::trace::line::{Heard, Joined, Reason, Selected};
+use super::super::trace::{Event, Header, Line, RecordedLane, Settings};
 use super::*;
 
 type Lines = Rc<RefCell<Vec<Line>>>;
@@ -102,10 +101,6 @@ impl Discipline for Taped {
 
     fn is_named(&self, speaker: Speaker) -> bool {
         self.slots.is_named(speaker)
-    }
-
-    fn age_override(&self) -> Option<Duration> {
-        self.slots.age_override()
     }
 }
 
