@@ -436,10 +436,12 @@ impl Stage {
             self.browser.prefer(scheme);
             assert!(self.browser.script(axe, &[]).is_null());
             let found = self.browser.script_later(
-                "const done = arguments[0]; axe.run(document).then((found) => done(found.violations.map((broken) => \
-                 [broken.id, broken.help, ...broken.nodes.map((node) => node.html)])), (error) => done([String(error)]))",
+                "const done = arguments[0]; axe.run(document).then(({violations, passes}) => done({held: passes.length, \
+                 broken: violations.map((rule) => [rule.id, rule.help, ...rule.nodes.map((node) => node.html)])}), \
+                 (error) => done({broken: [String(error)]}))",
             );
-            assert_eq!(found, json!([]), "{view}, {scheme}");
+            assert_eq!(found["broken"], json!([]), "{view}, {scheme}");
+            assert!(found["held"].as_u64().is_some_and(|rules| rules > 10), "the rules were applied: {found}");
         }
     }
 

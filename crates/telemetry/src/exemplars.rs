@@ -122,7 +122,9 @@ mod tests {
         let (fast, beyond) = (exemplars.keep_one("latency", "first", 0.1), exemplars.keep_one("latency", "first", 7.0));
         let kept = exemplars.of("latency", &[("class", "first")]).into_iter().map(|kept| kept.map(|kept| kept.text()));
         assert_eq!(kept.collect::<Vec<_>>(), [Some(fast), None, Some(beyond)]);
-        for (name, labels) in [("latency", &[("class", "repeat")][..]), ("latency", &[]), ("other", &[("class", "first")])] {
+        for (name, labels) in
+            [("latency", &[("class", "repeat")][..]), ("latency", &[]), ("other", &[("class", "first")])]
+        {
             assert!(exemplars.of(name, labels).is_empty());
         }
     }

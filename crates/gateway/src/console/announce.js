@@ -41,7 +41,8 @@ export class Verdicts {
         const key = voiceKey(lane.recording_id, voice);
         const told = verdict(voice);
         now.set(key, told);
-        if (this.known && this.known.get(key) !== told && (this.known.has(key) || voice.status !== "pending")) say(told);
+        if (this.known && this.known.get(key) !== told && (this.known.has(key) || voice.status !== "pending"))
+          say(told);
       }
     }
     this.known = now;

@@ -30,11 +30,17 @@ export const people = () => request("GET", "/v1/people").then((answer) => answer
 export const createPerson = (id, name, owner) => json("POST", "/v1/people", { id, name, ...(owner && { owner }) });
 export const deletePerson = (id) => request("DELETE", person(id));
 export const addSample = (id, audio, force) =>
-  request("POST", `${person(id)}/samples${force ? "?force=true" : ""}`, audio, audio.type || "application/octet-stream");
+  request(
+    "POST",
+    `${person(id)}/samples${force ? "?force=true" : ""}`,
+    audio,
+    audio.type || "application/octet-stream",
+  );
 
 export const readConversation = (id) => request("GET", conversation(id));
 export const deleteConversation = (id) => request("DELETE", conversation(id));
-export const readSegments = (id) => request("GET", `${conversation(id)}/export?format=json`).then((told) => told.segments);
+export const readSegments = (id) =>
+  request("GET", `${conversation(id)}/export?format=json`).then((told) => told.segments);
 export const readLabels = (id) => request("GET", `${conversation(id)}/labels`);
 export const exportPath = (id, format) => `${conversation(id)}/export?format=${format}`;
 export const explain = (id, speaker) => request("GET", `${conversation(id)}/voices/${speaker}/explain`);

@@ -55,12 +55,28 @@ export class Conversation {
     this.title = el("h1", { class: "title" }, id);
     this.badge = el("span", { class: "badge" });
     this.subtitle = el("p", { class: "subtitle" });
-    this.remove = el("button", { class: "button quiet danger", type: "button", onclick: () => this.deleteIt() }, "Delete");
+    this.remove = el(
+      "button",
+      { class: "button quiet danger", type: "button", onclick: () => this.deleteIt() },
+      "Delete",
+    );
     const links = FORMATS.map(([format, name]) =>
-      el("a", { class: "button quiet", href: api.exportPath(id, format), download: "", "aria-label": `Export as ${name}` }, name),
+      el(
+        "a",
+        { class: "button quiet", href: api.exportPath(id, format), download: "", "aria-label": `Export as ${name}` },
+        name,
+      ),
     );
     const recordings = el("div", { class: "lanes" });
-    this.lanes = new Keyed(recordings, () => new Lane(this.people, () => this.id, () => this.read()));
+    this.lanes = new Keyed(
+      recordings,
+      () =>
+        new Lane(
+          this.people,
+          () => this.id,
+          () => this.read(),
+        ),
+    );
     this.verdicts = new Verdicts();
     this.root.replaceChildren(
       el(
@@ -121,7 +137,8 @@ export class Conversation {
 
   async deleteIt() {
     const id = this.id;
-    const question = "Its segments, its voices and what was decided about them are removed from the disk. This cannot be undone.";
+    const question =
+      "Its segments, its voices and what was decided about them are removed from the disk. This cannot be undone.";
     if (!(await confirmed(`Delete ${id}?`, question, "Delete"))) return;
     try {
       await api.deleteConversation(id);

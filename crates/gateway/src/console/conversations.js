@@ -24,14 +24,17 @@ export class Conversations {
   }
 
   draw() {
-    this.rows.update(this.known.map((known) => ({ ...known, marked: known.id === this.marked })), (known) => known.id);
+    this.rows.update(
+      this.known.map((known) => ({ ...known, marked: known.id === this.marked })),
+      (known) => known.id,
+    );
   }
 
   /** What is shown where nobody chose: what is shown already while it is live, else the newest. */
   newest(shown) {
     const current = this.known.find((known) => known.id === shown);
     const first = this.known[0];
-    return current?.live || !first?.live ? (current ?? first)?.id ?? shown : first.id;
+    return current?.live || !first?.live ? ((current ?? first)?.id ?? shown) : first.id;
   }
 }
 

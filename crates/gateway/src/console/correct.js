@@ -21,8 +21,14 @@ export async function openCorrection(asked) {
   const choose = (choice) => decide(asked, choice, dialog, error);
   const fill = () => list.replaceChildren(...options(asked, search.value).map((choice) => option(choice, choose)));
   search.addEventListener("input", fill);
-  const title = segment ? `Who speaks from ${clock(segment.start)} to ${clock(segment.end)}?` : `Who is ${ownName(voice)}?`;
-  const hint = el("p", { class: "hint" }, segment ? "Only this segment is corrected." : "What you say holds for the whole voice, at once.");
+  const title = segment
+    ? `Who speaks from ${clock(segment.start)} to ${clock(segment.end)}?`
+    : `Who is ${ownName(voice)}?`;
+  const hint = el(
+    "p",
+    { class: "hint" },
+    segment ? "Only this segment is corrected." : "What you say holds for the whole voice, at once.",
+  );
   const dialog = openDialog(title, [hint, search, list, error], { kind: "narrow" });
   search.hidden = asked.people.all.length < SEARCH_FROM;
   fill();
@@ -37,7 +43,14 @@ export async function openCorrection(asked) {
 function options({ voice, people }, wanted) {
   const found = people.matching(wanted).map((person) => ({
     name: person.name,
-    note: person.id === voice.person_id ? "as it is now" : person.owner ? "owner" : person.enrolled ? "" : "no voiceprint yet",
+    note:
+      person.id === voice.person_id
+        ? "as it is now"
+        : person.owner
+          ? "owner"
+          : person.enrolled
+            ? ""
+            : "no voiceprint yet",
     message: { type: "label", person_id: person.id },
     told: `is ${person.name}`,
   }));
@@ -49,7 +62,9 @@ function refusals(voice) {
   const notThem = voice.person_id && {
     name: `Not ${shownName(voice)}`,
     note: "somebody else, whoever it is",
-    message: isOwner ? { type: "reject", kind: "not_me" } : { type: "reject", kind: "not_person", person_id: voice.person_id },
+    message: isOwner
+      ? { type: "reject", kind: "not_me" }
+      : { type: "reject", kind: "not_person", person_id: voice.person_id },
     told: `is not ${shownName(voice)}`,
     refuses: true,
   };
@@ -72,7 +87,11 @@ function refusals(voice) {
 
 function option(choice, choose) {
   const kind = choice.refuses ? "option refusal" : "option";
-  const button = el("button", { class: kind, type: "button", onclick: () => choose(choice) }, el("span", {}, choice.name));
+  const button = el(
+    "button",
+    { class: kind, type: "button", onclick: () => choose(choice) },
+    el("span", {}, choice.name),
+  );
   if (choice.note) button.append(" ", el("span", { class: "option-note" }, choice.note));
   return el("li", {}, button);
 }

@@ -9,7 +9,11 @@ export function openDialog(title, nodes, { kind = "", closed = () => {} } = {}) 
   count += 1;
   const id = `dialog-${count}`;
   const heading = el("h2", { class: "dialog-title", id }, title);
-  const close = el("button", { class: "button quiet close", type: "button", "aria-label": "Close", onclick: () => dialog.close() }, "×");
+  const close = el(
+    "button",
+    { class: "button quiet close", type: "button", "aria-label": "Close", onclick: () => dialog.close() },
+    "×",
+  );
   const head = el("div", { class: "dialog-head" }, heading, close);
   const body = el("div", { class: "dialog-body" }, ...nodes);
   const dialog = el("dialog", { class: `dialog ${kind}`, "aria-labelledby": id }, head, body);
@@ -32,7 +36,11 @@ export function confirmed(title, question, verb) {
       agreed = true;
       dialog.close();
     };
-    const keep = el("button", { class: "button", type: "button", autofocus: true, onclick: () => dialog.close() }, "Keep");
+    const keep = el(
+      "button",
+      { class: "button", type: "button", autofocus: true, onclick: () => dialog.close() },
+      "Keep",
+    );
     const go = el("button", { class: "button danger solid", type: "button", onclick: agree }, verb);
     const nodes = [el("p", {}, question), el("div", { class: "dialog-actions" }, keep, go)];
     const dialog = openDialog(title, nodes, { kind: "narrow", closed: () => answer(agreed) });

@@ -33,19 +33,33 @@ class Enrolment {
   }
 
   who() {
-    if (this.person) return el("p", { class: "hint" }, "Another sample, from another day or another microphone, makes the voiceprint stronger.");
+    if (this.person)
+      return el(
+        "p",
+        { class: "hint" },
+        "Another sample, from another day or another microphone, makes the voiceprint stronger.",
+      );
     this.name = el("input", { type: "text", id: "enrol-name", maxlength: "100", autocomplete: "off", required: true });
     this.owner = el("input", { type: "checkbox", id: "enrol-owner" });
     const owner = el("label", { class: "check", for: "enrol-owner" }, this.owner, " This is the owner of the account");
     const isOwned = this.people.all.some((person) => person.owner);
     owner.hidden = isOwned;
-    const consent = el("p", { class: "hint" }, "Enrol a person only with their consent. The audio is not kept, only the voiceprint.");
+    const consent = el(
+      "p",
+      { class: "hint" },
+      "Enrol a person only with their consent. The audio is not kept, only the voiceprint.",
+    );
     return el("div", { class: "field" }, el("label", { for: "enrol-name" }, "Name"), this.name, owner, consent);
   }
 
   source() {
     this.record = el("button", { class: "button", type: "button", onclick: () => this.toggle() }, "Record");
-    this.file = el("input", { type: "file", id: "enrol-file", accept: "audio/*,.wav,.flac,.mp3,.ogg,.opus,.m4a", onchange: () => this.chosen() });
+    this.file = el("input", {
+      type: "file",
+      id: "enrol-file",
+      accept: "audio/*,.wav,.flac,.mp3,.ogg,.opus,.m4a",
+      onchange: () => this.chosen(),
+    });
     this.level = new Bar();
     this.level.node.classList.add("level");
     this.timer = el("p", { class: "reading" }, "Ten seconds of ordinary speech make a good sample; two are the least.");
@@ -60,8 +74,16 @@ class Enrolment {
   }
 
   actions() {
-    this.send = el("button", { class: "button primary", type: "button", onclick: () => this.enrol(false) }, "Add the sample");
-    this.force = el("button", { class: "button", type: "button", onclick: () => this.enrol(true) }, "Take it all the same");
+    this.send = el(
+      "button",
+      { class: "button primary", type: "button", onclick: () => this.enrol(false) },
+      "Add the sample",
+    );
+    this.force = el(
+      "button",
+      { class: "button", type: "button", onclick: () => this.enrol(true) },
+      "Take it all the same",
+    );
     return el("div", { class: "dialog-actions" }, this.force, this.send);
   }
 
@@ -138,7 +160,11 @@ class Enrolment {
   async create() {
     const name = this.name.value.trim();
     if (!name) throw new Error("give a name");
-    const plain = name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "") || "person";
+    const plain =
+      name
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}]+/gu, "-")
+        .replace(/^-+|-+$/g, "") || "person";
     const taken = new Set(this.people.all.map((person) => person.id));
     const ids = [plain, ...Array.from({ length: IDS_TRIED_MAX }, (_, index) => `${plain}-${index + 2}`)];
     const person = await api.createPerson(ids.find((id) => !taken.has(id)) ?? plain, name, this.owner.checked);
@@ -150,7 +176,10 @@ class Enrolment {
 
   tell(report) {
     this.made = false;
-    this.result.replaceChildren(el("p", { class: "lead good" }, `The sample of ${this.person.name} is kept.`), reportRows(report));
+    this.result.replaceChildren(
+      el("p", { class: "lead good" }, `The sample of ${this.person.name} is kept.`),
+      reportRows(report),
+    );
     this.offer(undefined);
     this.file.value = "";
     text(this.record, "Record another");
@@ -165,7 +194,9 @@ class Enrolment {
     this.result.replaceChildren(reportRows(report));
     // Only a doubt about whose voice it is can be overruled; a bad recording stays one.
     this.force.hidden = report.cohesion === undefined || !report.reason?.includes("force");
-    if (!this.force.hidden) text(this.error, `It does not sound like the earlier samples of ${this.person.name}: ${distance(report.cohesion)} away. Is it the same person?`);
+    if (this.force.hidden) return;
+    const doubt = `It does not sound like the earlier samples of ${this.person.name}: ${distance(report.cohesion)} away.`;
+    text(this.error, `${doubt} Is it the same person?`);
   }
 
   /** Somebody who was made here and never got a sample goes again. */
@@ -186,7 +217,11 @@ function reportRows(report) {
   ];
   if (report.cohesion !== undefined) rows.push(["Distance to earlier samples", distance(report.cohesion)]);
   if (report.sounds_like) rows.push(["Resembles", `${report.sounds_like}: the two may be taken for each other`]);
-  return el("dl", { class: "rows" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  return el(
+    "dl",
+    { class: "rows" },
+    ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+  );
 }
 
 function grade(quality) {

@@ -62,7 +62,9 @@ function draw({ content, voice, lane, people }, told) {
 
 function part(voice, people) {
   const { explanation, candidates = [] } = voice;
-  const lists = PARTS.filter(([name]) => explanation?.[name]?.length > 0).map(([name, title]) => section(title, explanation[name]));
+  const lists = PARTS.filter(([name]) => explanation?.[name]?.length > 0).map(([name, title]) =>
+    section(title, explanation[name]),
+  );
   return [
     el("p", { class: "lead" }, explanation?.summary ?? ""),
     ...lists,
@@ -81,7 +83,14 @@ function nearest(candidates, people) {
     bar.update(1 - candidate.distance / DISTANCE_MAX);
     const picture = el("td", { class: "picture" }, bar.node);
     const name = el("th", { scope: "row" }, candidate.person_name ?? people.nameOf(candidate.person_id));
-    return el("tr", {}, name, el("td", {}, distance(candidate.distance)), picture, el("td", {}, LEVELS[candidate.level] ?? ""));
+    return el(
+      "tr",
+      {},
+      name,
+      el("td", {}, distance(candidate.distance)),
+      picture,
+      el("td", {}, LEVELS[candidate.level] ?? ""),
+    );
   });
   const heads = ["Person", "Distance", "", "Level"].map((title) =>
     title ? el("th", { scope: "col" }, title) : el("td", { class: "picture" }),
@@ -89,4 +98,3 @@ function nearest(candidates, people) {
   const table = el("table", { class: "nearest" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows));
   return el("section", {}, el("h3", { class: "part-title" }, "Nearest people"), table);
 }
-

@@ -42,7 +42,10 @@ export class Lane {
     this.nobody.hidden = lane.voices.length > 0;
     this.key.hidden = lane.voices.length === 0 || !lane.live;
     const names = new Map(lane.voices.map((voice) => [voiceKey("", voice), voice]));
-    this.voices.update(lane.voices.map((voice) => ({ voice, lane })), ({ voice }) => voiceKey("", voice));
+    this.voices.update(
+      lane.voices.map((voice) => ({ voice, lane })),
+      ({ voice }) => voiceKey("", voice),
+    );
     this.beside.hidden = !lane.live;
     if (lane.live) {
       this.budget.update(lane);
@@ -67,7 +70,12 @@ export class Lane {
       ["Voices", lane.voices.length],
       ["Named", named],
       ["Queries", books ? books.reserved : attempts],
-      ...(books ? [["Failed", books.failed], ["Denied", denied]] : []),
+      ...(books
+        ? [
+            ["Failed", books.failed],
+            ["Denied", denied],
+          ]
+        : []),
     ];
     if (this.figures.childElementCount !== figures.length) {
       this.figures.replaceChildren(...figures.map(([name]) => el("div", {}, el("dt", {}, name), el("dd", {}))));

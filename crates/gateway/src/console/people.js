@@ -10,12 +10,22 @@ import { count, duration, moment } from "./words.js";
 export class People {
   constructor(root) {
     this.all = [];
-    this.search = el("input", { type: "search", id: "people-search", placeholder: "Name or id", oninput: () => this.draw() });
+    this.search = el("input", {
+      type: "search",
+      id: "people-search",
+      placeholder: "Name or id",
+      oninput: () => this.draw(),
+    });
     this.found = el("p", { class: "hint", role: "status" });
     this.list = el("ul", { class: "people" });
     this.rows = new Keyed(this.list, () => row(this));
     const label = el("label", { class: "hidden", for: "people-search" }, "Search people");
-    const head = el("header", { class: "head" }, el("h1", { class: "title" }, "People"), el("div", { class: "search" }, label, this.search));
+    const head = el(
+      "header",
+      { class: "head" },
+      el("h1", { class: "title" }, "People"),
+      el("div", { class: "search" }, label, this.search),
+    );
     root.replaceChildren(el("main", { class: "main", tabindex: "-1" }, head, this.found, this.list));
   }
 
@@ -42,7 +52,10 @@ export class People {
   }
 
   async remove(person) {
-    const question = `${count(person.samples, "sample")} and the voiceprint are removed from the disk, and no conversation names ${person.name} any more. This cannot be undone.`;
+    const kept = count(person.samples, "sample");
+    const question =
+      `${kept} and the voiceprint are removed from the disk, and no conversation names ${person.name} ` +
+      "any more. This cannot be undone.";
     if (!(await confirmed(`Delete ${person.name}?`, question, "Delete"))) return;
     try {
       await api.deletePerson(person.id);
@@ -60,14 +73,26 @@ function told(all, found) {
   return found === all ? count(all, "person", "people") : `${found} of ${count(all, "person", "people")}`;
 }
 
+function samples(person) {
+  return `${count(person.samples, "sample")}, ${duration(person.seconds_of_speech)} of speech`;
+}
+
 function row(people) {
   const name = el("h2", { class: "person-name" });
   const owner = el("span", { class: "badge verdict" }, "Owner");
   const detail = el("p", { class: "reading" });
   const note = el("p", { class: "reading warn" });
   let person;
-  const add = el("button", { class: "button small", type: "button", onclick: () => openEnrolment(people, person) }, "Add a sample");
-  const remove = el("button", { class: "button small quiet danger", type: "button", onclick: () => people.remove(person) }, "Delete");
+  const add = el(
+    "button",
+    { class: "button small", type: "button", onclick: () => openEnrolment(people, person) },
+    "Add a sample",
+  );
+  const remove = el(
+    "button",
+    { class: "button small quiet danger", type: "button", onclick: () => people.remove(person) },
+    "Delete",
+  );
   const title = el("div", { class: "badges" }, name, owner);
   const who = el("div", { class: "person-text" }, title, detail, note);
   return {
@@ -76,7 +101,7 @@ function row(people) {
       person = told;
       text(name, person.name);
       owner.hidden = !person.owner;
-      text(detail, `${person.id} · ${count(person.samples, "sample")}, ${duration(person.seconds_of_speech)} of speech · changed ${moment(person.updated_at)}`);
+      text(detail, [person.id, samples(person), `changed ${moment(person.updated_at)}`].join(" · "));
       text(note, person.note ?? (person.enrolled ? "" : "No voiceprint yet: add a sample."));
       note.hidden = note.textContent === "";
       attributes(add, { "aria-label": `Add a sample of ${person.name}` });

@@ -13,7 +13,9 @@ export class Recorder {
 
   async start() {
     if (!navigator.mediaDevices) {
-      throw new Error("this browser gives the microphone only to pages of this machine or over HTTPS; choose a file instead");
+      throw new Error(
+        "this browser gives the microphone only to pages of this machine or over HTTPS; choose a file instead",
+      );
     }
     // What the browser would do to please an ear, it would do to the voice.
     const audio = { channelCount: 1, echoCancellation: false, noiseSuppression: false, autoGainControl: false };
@@ -49,7 +51,8 @@ export class Recorder {
 }
 
 function refusal(error) {
-  if (error.name === "NotAllowedError") return "the browser was not allowed to use the microphone; allow it beside the address, or choose a file";
+  if (error.name === "NotAllowedError")
+    return "the browser was not allowed to use the microphone; allow it beside the address, or choose a file";
   if (error.name === "NotFoundError") return "there is no microphone; connect one, or choose a file";
   return `the microphone cannot be opened: ${error.message}`;
 }

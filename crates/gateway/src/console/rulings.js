@@ -7,7 +7,9 @@ export class Rulings {
   constructor({ voices, segments }) {
     const generations = new Map(voices.map((entry) => [voiceKey(entry.recording_id, entry), entry.generation]));
     const isNewest = (entry) => entry.generation >= (generations.get(voiceKey(entry.recording_id, entry)) ?? 0);
-    this.truths = new Map(segments.filter(isNewest).map((entry) => [segmentKey(entry.recording_id, entry), truth(entry)]));
+    this.truths = new Map(
+      segments.filter(isNewest).map((entry) => [segmentKey(entry.recording_id, entry), truth(entry)]),
+    );
   }
 
   get isEmpty() {

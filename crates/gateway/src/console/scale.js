@@ -22,7 +22,13 @@ export class Scale {
     this.node = svg(
       "svg",
       { class: "scale", height: 26, "aria-hidden": "true", focusable: "false" },
-      this.accepted, track, this.threshold, this.lead, this.needed, this.next, this.best,
+      this.accepted,
+      track,
+      this.threshold,
+      this.lead,
+      this.needed,
+      this.next,
+      this.best,
     );
   }
 
@@ -30,9 +36,17 @@ export class Scale {
     const [hasBest, hasNext] = [distance !== undefined, next !== undefined];
     attributes(this.best, { cx: at(distance ?? 0), visibility: hasBest ? undefined : "hidden" });
     attributes(this.next, { cx: at(next ?? 0), visibility: hasNext ? undefined : "hidden" });
-    attributes(this.lead, { x1: at(distance ?? 0), x2: at(next ?? 0), visibility: hasBest && hasNext ? undefined : "hidden" });
+    attributes(this.lead, {
+      x1: at(distance ?? 0),
+      x2: at(next ?? 0),
+      visibility: hasBest && hasNext ? undefined : "hidden",
+    });
     const needed = (distance ?? 0) + (limits?.margin ?? 0);
-    attributes(this.needed, { x1: at(needed), x2: at(needed), visibility: limits && hasBest && hasNext ? undefined : "hidden" });
+    attributes(this.needed, {
+      x1: at(needed),
+      x2: at(needed),
+      visibility: limits && hasBest && hasNext ? undefined : "hidden",
+    });
     const bound = at(limits?.threshold ?? 0);
     attributes(this.accepted, { width: bound, visibility: limits ? undefined : "hidden" });
     attributes(this.threshold, { x1: bound, x2: bound, visibility: limits ? undefined : "hidden" });
@@ -71,10 +85,10 @@ export function instrument(name, picture, ...readings) {
   return el("div", { class: "instrument" }, el("p", { class: "label" }, name), picture, ...readings);
 }
 
-
 /** What the marks on a scale mean. */
 export function scaleKey() {
-  const sign = (...marks) => svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true", focusable: "false", "data-tone": "nobody" }, ...marks);
+  const sign = (...marks) =>
+    svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true", focusable: "false", "data-tone": "nobody" }, ...marks);
   const upright = (kind, from) => svg("line", { class: kind, x1: 7, x2: 7, y1: from, y2: 14 - from });
   const signs = [
     [sign(svg("circle", { class: "scale-best", cx: 7, cy: 7, r: 5.5 })), "nearest person"],

@@ -24,10 +24,22 @@ export class Timeline {
     this.segments = new Keyed(this.marks, mark);
     this.frame = el("div", { class: "timeline-frame" }, this.picture);
     this.rows = el("tbody");
-    this.table = el("details", { class: "as-table", ontoggle: () => this.tell() }, el("summary", {}, "As a table"), table(this.rows));
+    this.table = el(
+      "details",
+      { class: "as-table", ontoggle: () => this.tell() },
+      el("summary", {}, "As a table"),
+      table(this.rows),
+    );
     this.entries = new Keyed(this.rows, () => entry((segment, voice) => this.correct(segment, voice)));
-    this.buttons = [choice("Last 2 minutes", () => this.range("recent")), choice("Everything", () => this.range("all"))];
-    this.choices = el("div", { class: "choices", role: "group", "aria-label": "Range of the time line" }, ...this.buttons);
+    this.buttons = [
+      choice("Last 2 minutes", () => this.range("recent")),
+      choice("Everything", () => this.range("all")),
+    ];
+    this.choices = el(
+      "div",
+      { class: "choices", role: "group", "aria-label": "Range of the time line" },
+      ...this.buttons,
+    );
     this.node = el("section", { class: "card timeline-card" }, this.top(), this.frame, this.table);
     this.chosen = "recent";
     new ResizeObserver(() => this.draw()).observe(this.frame);
@@ -69,10 +81,17 @@ export class Timeline {
     const shape = layout(width, this.voices.length, this.span());
     // What can be scrolled must be reached by keyboard as well.
     attributes(this.frame, { tabindex: shape.height > FRAME_MAX ? "0" : undefined });
-    attributes(this.picture, { width, height: shape.height, viewBox: `0 0 ${width} ${shape.height}`, "aria-label": this.spoken() });
+    attributes(this.picture, {
+      width,
+      height: shape.height,
+      viewBox: `0 0 ${width} ${shape.height}`,
+      "aria-label": this.spoken(),
+    });
     this.drawAxis(shape);
     this.drawNames(shape);
-    const shown = this.lane.segments.filter((segment) => segment.end > shape.from && this.places.has(voiceKey("", segment)));
+    const shown = this.lane.segments.filter(
+      (segment) => segment.end > shape.from && this.places.has(voiceKey("", segment)),
+    );
     this.segments.update(
       shown.map((segment) => this.placed(segment, shape)),
       (placed) => `${placed.segment.scope ?? ""}/${placed.segment.segment_id}`,
@@ -84,7 +103,13 @@ export class Timeline {
   placed(segment, shape) {
     const place = this.places.get(voiceKey("", segment));
     const [left, right] = [shape.x(Math.max(segment.start, shape.from)), shape.x(segment.end)];
-    return { segment, voice: this.ofSegment(segment, place), x: left, width: Math.max(right - left - 1, 2), y: shape.y(place) };
+    return {
+      segment,
+      voice: this.ofSegment(segment, place),
+      x: left,
+      width: Math.max(right - left - 1, 2),
+      y: shape.y(place),
+    };
   }
 
   /** A segment can have a truth of its own: all of a conversation that ended have, and those that were corrected alone. */
@@ -109,7 +134,11 @@ export class Timeline {
     const rows = this.voices.map((voice, place) => {
       const y = shape.y(place);
       const line = svg("line", { class: "row-line", x1: shape.left, x2: shape.width, y1: y + 8, y2: y + 8 });
-      const name = svg("text", { class: "row-name", x: 0, y: shape.isNarrow ? y - 6 : y + 12 }, short(shownName(voice)));
+      const name = svg(
+        "text",
+        { class: "row-name", x: 0, y: shape.isNarrow ? y - 6 : y + 12 },
+        short(shownName(voice)),
+      );
       return [line, name];
     });
     this.names.replaceChildren(...rows.flat());
@@ -177,13 +206,21 @@ function table(rows) {
 function entry(correct) {
   const cells = Array.from({ length: 4 }, () => el("td"));
   let told;
-  const act = el("button", { class: "button small quiet", type: "button", onclick: () => correct(told.segment, told.voice) }, "Only this one");
+  const act = el(
+    "button",
+    { class: "button small quiet", type: "button", onclick: () => correct(told.segment, told.voice) },
+    "Only this one",
+  );
   return {
     node: el("tr", {}, ...cells, el("td", { class: "action" }, act)),
     update({ segment, voice }) {
       told = { segment, voice };
-      [clock(segment.start), clock(segment.end), shownName(voice), status(voice).word].forEach((value, index) => text(cells[index], value));
-      attributes(act, { "aria-label": `Correct only the segment from ${clock(segment.start)} to ${clock(segment.end)}` });
+      [clock(segment.start), clock(segment.end), shownName(voice), status(voice).word].forEach((value, index) =>
+        text(cells[index], value),
+      );
+      attributes(act, {
+        "aria-label": `Correct only the segment from ${clock(segment.start)} to ${clock(segment.end)}`,
+      });
     },
   };
 }

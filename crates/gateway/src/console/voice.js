@@ -70,7 +70,10 @@ export class VoiceCard {
     text(this.lead, lead(voice, limits));
     const needed = limits?.evidence_seconds;
     this.evidence.update(needed ? voice.evidence_seconds / needed : 1);
-    text(this.heard, needed ? `${duration(voice.evidence_seconds)}, ${duration(needed)} needed` : duration(voice.evidence_seconds));
+    text(
+      this.heard,
+      needed ? `${duration(voice.evidence_seconds)}, ${duration(needed)} needed` : duration(voice.evidence_seconds),
+    );
     text(this.fresh, freshness(voice));
     const all = limits?.voice_attempts;
     this.pips.update(Math.min(voice.attempts, all ?? 0), all ?? 0);

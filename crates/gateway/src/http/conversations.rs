@@ -88,7 +88,7 @@ pub(super) struct Kept {
     pub(super) receipt: Option<Receipt>,
 }
 
-/// Live and ended ones, newest first.
+/// Live ones first, and then those that ended, the newest first.
 pub(super) async fn list(listing: web::Query<Listing>, service: web::Data<Service>) -> Result<HttpResponse, Problem> {
     let limit = listing.limit.unwrap_or(LIST_MAX);
     if !(1..=LIST_MAX).contains(&limit) {
@@ -98,21 +98,26 @@ pub(super) async fn list(listing: web::Query<Listing>, service: web::Data<Servic
     Ok(HttpResponse::Ok().json(List { conversations: listed(&service, limit).await? }))
 }
 
-/// The newest of them.
+/// The first of them: those that are live, the latest to begin first, and then those that ended, the latest first.
 pub(super) async fn listed(service: &Service, limit: usize) -> Result<Vec<Listed>, Problem> {
-    let records = ask_store(service, |store| store.conversations(LIST_MAX)).await?;
+    let live = service.registry.conversations_of(LOCAL_ACCOUNT);
+    let records_max = limit.saturating_add(live.len());
+    let records = ask_store(service, move |store| store.conversations(records_max)).await?;
     // One that began within the last moment is not on disk yet.
     let now = seconds(now_ms());
     let fresh = |id: String| (id.clone(), Listed { id, live: true, started_at: now, updated_at: now });
     let mut all: BTreeMap<String, Listed> =
-        service.registry.conversations_of(LOCAL_ACCOUNT).into_iter().map(fresh).collect();
+        live.into_iter().map(fresh).collect();
     for record in records {
         let live = all.contains_key(&record.id);
         let (started_at, updated_at) = (seconds(record.started_ms), seconds(record.updated_ms));
         all.insert(record.id.clone(), Listed { id: record.id, live, started_at, updated_at });
     }
     let mut conversations: Vec<Listed> = all.into_values().collect();
-    conversations.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
+    let at = |listed: &Listed| if listed.live { listed.started_at } else { listed.updated_at };
+    conversations.sort_by(|a, b| {
+        b.live.cmp(&a.live).then_with(|| at(b).total_cmp(&at(a))).then_with(|| a.id.cmp(&b.id))
+    });
     conversations.truncate(limit);
     Ok(conversations)
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use super::Api;
 use super::conversations::{List, Live, key, listed};
 use super::problem::Problem;
-use crate::live::{ConversationSnapshot, Glance, Service};
+use crate::live::{Glance, Seen, Service};
 
 /// Watchers at once. Each may ask for the largest conversation; beyond it one is told to come back.
 pub(super) const WATCHERS_MAX: usize = 64;
@@ -84,7 +84,7 @@ struct Watcher {
     clock: Interval,
     ticks: u32,
     list: Option<String>,
-    shown: Option<Arc<ConversationSnapshot>>,
+    shown: Option<Arc<Seen>>,
     has_ended: bool,
     quiet_since: Instant,
     _place: OwnedSemaphorePermit,
@@ -161,7 +161,7 @@ impl Watcher {
             Some(conversation) => conversation.send(Glance).await.ok(),
             None => None,
         };
-        let Some(conversation) = snapshot else {
+        let Some(seen) = snapshot else {
             if !self.has_ended {
                 write(events, "ended", &json(&Ended { conversation_id: id }));
             }
@@ -169,9 +169,10 @@ impl Watcher {
             return;
         };
         self.has_ended = false;
-        if self.shown.as_ref() != Some(&conversation) {
-            write(events, "conversation", &json(&Live { live: true, conversation: &conversation }));
-            self.shown = Some(conversation);
+        let is_old = self.shown.as_ref().is_some_and(|shown| shown.snapshot() == seen.snapshot());
+        if !is_old {
+            write(events, "conversation", seen.json(|conversation| json(&Live { live: true, conversation })));
+            self.shown = Some(seen);
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) use messages::{Correct, ReadAgain, Streams, Whose};
 pub use messages::{Glance, Snapshot, Tell};
 use query::{Asked, Judging, OpenQuery, Returned};
 use snapshot::SegmentSnapshot;
-pub use snapshot::{ConversationSnapshot, LaneSnapshot, VoiceExplained};
+pub use snapshot::{ConversationSnapshot, LaneSnapshot, Seen, VoiceExplained};
 use traced::Arrivals;
 
 /// Messages that may wait: batches of several lanes and the answers to their queries. Beyond it a batch is refused with
@@ -115,7 +115,7 @@ pub struct Conversation {
     retry: Option<SpawnHandle>,
     timer: Option<(Monotonic, SpawnHandle)>,
     /// What people who watch saw last, and when.
-    glanced: Option<(Monotonic, Arc<ConversationSnapshot>)>,
+    glanced: Option<(Monotonic, Arc<Seen>)>,
     queued: Share,
     capacity: Share,
     oldest: Watch,

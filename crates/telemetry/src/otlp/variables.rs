@@ -24,7 +24,9 @@ pub enum OtlpError {
         value: String,
     },
     /// The address cannot be one; it is not repeated, because it may hold a key.
-    #[error("{variable}: this is no http:// address of a host and a port; use a collector on this machine, http://127.0.0.1:4318")]
+    #[error(
+        "{variable}: this is no http:// address of a host and a port; use a collector on this machine, http://127.0.0.1:4318"
+    )]
     Address {
         /// The variable.
         variable: String,

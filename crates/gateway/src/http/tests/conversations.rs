@@ -77,7 +77,7 @@ fn truths(export: &Value) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn conversations_are_listed_newest_first_whether_they_are_live_or_ended() {
+async fn conversations_are_listed_live_ones_first_and_then_the_newest() {
     let fixture = stage().await;
     let app = app!(fixture);
     fixture.service.history.wait_for_disk().await;

@@ -9,7 +9,7 @@ use gpu_worker::turnstile::Turn;
 use matcher_core::receipt::{Correction, Ruling, Subject, VoiceName};
 use matcher_core::{Batch, Explanation, LaneId, Monotonic, Refusal, RequestId, Scope, Selection, Speaker};
 
-use super::snapshot::{ConversationSnapshot, VoiceExplained};
+use super::snapshot::{ConversationSnapshot, Seen, VoiceExplained};
 use super::{Conversation, LaneLink};
 use crate::live::corrections::{NotCorrected, Wish};
 use crate::live::ledger::Lease;
@@ -145,7 +145,7 @@ pub struct Snapshot;
 
 /// The whole conversation as of moments ago: what everybody who watches it at the same time shares.
 #[derive(Debug, Clone, Copy, Message)]
-#[rtype(result = "Arc<ConversationSnapshot>")]
+#[rtype(result = "Arc<Seen>")]
 pub struct Glance;
 
 /// Everything that can be told of the voices with one number, of all lanes and provider streams.

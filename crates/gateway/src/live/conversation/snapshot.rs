@@ -1,6 +1,6 @@
 //! A conversation as people look at it: voices, verdicts, queue, budgets, who spoke when. No vector and no audio.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use matcher_core::{Explanation, Gallery, LaneId, Monotonic, Speaker, Waiting};
@@ -23,6 +23,8 @@ const SHARED: Duration = Duration::from_millis(400);
 pub struct ConversationSnapshot {
     /// The client's id.
     pub conversation_id: String,
+    /// The receipt's generation: it rises with every correction.
+    pub receipt_generation: u64,
     /// Its lanes.
     pub lanes: Vec<LaneSnapshot>,
 }
@@ -155,6 +157,26 @@ pub struct VoiceExplained {
     pub explanation: Told,
 }
 
+/// What everybody who watches at the same moment shares.
+#[derive(Debug)]
+pub struct Seen {
+    snapshot: ConversationSnapshot,
+    json: OnceLock<String>,
+}
+
+impl Seen {
+    /// What there is.
+    #[must_use]
+    pub const fn snapshot(&self) -> &ConversationSnapshot {
+        &self.snapshot
+    }
+
+    /// As `write` puts it; done once for all who watch, and not on the conversation's thread.
+    pub fn json(&self, write: impl FnOnce(&ConversationSnapshot) -> String) -> &str {
+        self.json.get_or_init(|| write(&self.snapshot))
+    }
+}
+
 /// What of a lane all its voices share when they are told.
 struct Telling<'a> {
     link: &'a LaneLink,
@@ -167,17 +189,18 @@ struct Telling<'a> {
 impl Conversation {
     pub(super) fn snapshot(&self) -> ConversationSnapshot {
         let lanes = self.lanes.keys().filter_map(|lane| self.lane_snapshot(*lane)).collect();
-        ConversationSnapshot { conversation_id: self.key.conversation.clone(), lanes }
+        let receipt_generation = self.scheduler.receipt().generation();
+        ConversationSnapshot { conversation_id: self.key.conversation.clone(), receipt_generation, lanes }
     }
 
     /// As [`Conversation::snapshot`]; whoever looks within [`SHARED`] of another sees what that one saw.
-    pub(super) fn glance(&mut self) -> Arc<ConversationSnapshot> {
+    pub(super) fn glance(&mut self) -> Arc<Seen> {
         let now = self.now();
         let recent = self.glanced.as_ref().filter(|(at, _)| now.since(*at) < SHARED);
         if let Some((_, seen)) = recent {
             return Arc::clone(seen);
         }
-        let seen = Arc::new(self.snapshot());
+        let seen = Arc::new(Seen { snapshot: self.snapshot(), json: OnceLock::new() });
         self.glanced = Some((now, Arc::clone(&seen)));
         seen
     }
@@ -254,8 +277,10 @@ impl Telling<'_> {
         let state = &voice.state;
         let label = self.link.lineage.names().label(state.speaker).map(str::to_owned);
         let left = self.link.lineage.ledger.left(state.speaker);
+        // The ledger's count: it alone knows of attempts that came back.
+        let attempts = self.rules.attempts.saturating_sub(left.voice_attempts);
         VoiceSnapshot {
-            voice: VoiceSummary { label, scope: Some(state.scope.to_string()), ..VoiceSummary::of(voice) },
+            voice: VoiceSummary { label, scope: Some(state.scope.to_string()), attempts, ..VoiceSummary::of(voice) },
             origin: state.identity.as_ref().map(|identity| identity.origin.as_str()),
             pending_seconds: voice.pending_seconds,
             needed_seconds: voice.needed_seconds,
@@ -297,11 +322,8 @@ impl LaneLink {
     /// Segments of a message join those that are shown; one that grew takes the place of what it was.
     pub(super) fn show(&mut self, segments: impl Iterator<Item = SegmentSnapshot>) {
         for segment in segments {
-            let is_same = |shown: &SegmentSnapshot| {
-                shown.segment_id == segment.segment_id
-                    && shown.speaker == segment.speaker
-                    && shown.scope == segment.scope
-            };
+            let is_same =
+                |shown: &SegmentSnapshot| shown.segment_id == segment.segment_id && shown.scope == segment.scope;
             if let Some(shown) = self.shown.iter_mut().rev().find(|shown| is_same(shown)) {
                 *shown = segment;
                 continue;

@@ -5,8 +5,7 @@ use super::bounds::beyond;
 use super::*;
 
 fn with(variant: Variant, scenario: Scenario) -> Vec<Report> {
-    let setup = variant.of(&Setup::default());
-    (0..scenario.runs(100)).map(|seed| simulate_within(scenario, Policy::Fair, seed, &setup)).collect()
+    within(scenario, Policy::Fair, &variant.of(&Setup::default()))
 }
 
 #[test]
