@@ -34,8 +34,10 @@ trap finish EXIT
 # The page takes Inter where it is installed, as many a desktop has it; here it is fetched for the pictures alone.
 if [ ! -d "$home/fonts" ]; then
     scripts/deb-unpack.sh "$work/unpacked" fonts-inter
-    mkdir -p "$home/fonts"
-    mv "$work"/unpacked/usr/share/fonts/opentype/inter/*.otf "$home/fonts/"
+    # Complete or not at all, so that a run that was cut off is no obstacle to the next.
+    mkdir -p "$home/fonts.part"
+    mv "$work"/unpacked/usr/share/fonts/opentype/inter/*.otf "$home/fonts.part/"
+    mv "$home/fonts.part" "$home/fonts"
 fi
 cat >"$work/fonts.conf" <<FONTS
 <?xml version="1.0"?>

@@ -1,8 +1,10 @@
 //! A real Chromium for the console's tests, driven over the WebDriver protocol.
 //!
 //! Each browser is a chromedriver of its own with a fresh profile, and goes with its handle. How it is asked is
-//! [`driver`]'s, what a person does with a page [`page`]'s. Every wait has an end.
+//! [`driver`]'s, what a person does with a page [`page`]'s, and what every page must keep to [`checks`]'s. Every wait has an
+//! end.
 
+mod checks;
 mod driver;
 mod page;
 

@@ -31,23 +31,31 @@ fn replayed(trace: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Who speaks when: speaker, pitch, seconds.
+/// The provider's number of the owner.
+const OF_OWNER: u32 = 901;
+
+/// Who speaks when: speaker, pitch, seconds. Numbers fall, and two say as much as two others: a recording, which numbers in
+/// order of appearance, turns the order of their numbers round.
 const TALK: [(u32, u32, f64); 7] = [
-    (901, STRANGER, 3.0),
-    (902, STRANGER + 40, 4.0),
-    (901, STRANGER, 5.0),
+    (905, STRANGER, 3.0),
+    (904, STRANGER + 40, 4.0),
+    (905, STRANGER, 5.0),
     (903, STRANGER + 80, 3.0),
-    (904, PERSON, 6.0),
-    (902, STRANGER + 40, 4.0),
-    (905, OWNER, 6.0),
+    (902, PERSON, 6.0),
+    (904, STRANGER + 40, 4.0),
+    (OF_OWNER, OWNER, 6.0),
 ];
 
 /// Everything that was said, in one message, so that slots wait for each other; the owner last.
 async fn talk(client: &mut Client) {
+    say(client, &TALK).await;
+}
+
+async fn say(client: &mut Client, turns: &[(u32, u32, f64)]) {
     let mut segments = Vec::new();
-    for (index, (speaker, hertz, seconds)) in TALK.into_iter().enumerate() {
+    for (index, (speaker, hertz, seconds)) in turns.iter().enumerate() {
         let start = client.seconds();
-        client.audio(&sound::tone(hertz, seconds)).await;
+        client.audio(&sound::tone(*hertz, *seconds)).await;
         let (id, end) = (format!("confidential-{}-{index}", client.seconds()), client.seconds());
         segments.push(json!({"id": id, "speaker": speaker, "start": start, "end": end}));
     }
@@ -61,7 +69,7 @@ async fn a_recorded_conversation_is_replayed_in_the_recorded_order_and_under_oth
     server.enrol("ben-confidential", PERSON, false);
     let mut client = Client::start(&server, "recording-confidential", "talk-confidential").await;
     talk(&mut client).await;
-    assert_eq!(client.verdict(905).await["status"], "user");
+    assert_eq!(client.verdict(OF_OWNER).await["status"], "user");
     talk(&mut client).await;
     client.stop().await;
     server.terminate();
@@ -104,14 +112,38 @@ async fn a_recorded_conversation_is_replayed_in_the_recorded_order_and_under_oth
 }
 
 #[tokio::test]
+async fn a_name_that_a_second_number_of_the_owner_takes_away_is_followed() {
+    let (mut server, trace) = recording_server();
+    server.enrol("anna-confidential", OWNER, true);
+    let mut client = Client::start(&server, "recording", "talk").await;
+    let (first, second, stranger) = ((901, OWNER, 6.0), (902, OWNER, 6.0), (903, STRANGER, 6.0));
+    say(&mut client, &[first, stranger]).await;
+    assert_eq!(client.verdict(901).await["status"], "user");
+    say(&mut client, &[second]).await;
+    client.event("retract").await;
+    // Both claim the owner, and wait again.
+    say(&mut client, &[first, second, (904, STRANGER + 40, 6.0)]).await;
+    client.verdict(904).await;
+    client.stop().await;
+    server.terminate();
+    assert!(server.ended().success());
+    let text = std::fs::read_to_string(&trace).unwrap();
+    assert!(text.contains("\"moved\""), "{text}");
+    let report = replayed(&trace, &[]);
+    let order = &report["lanes"][0]["recorded_order"];
+    assert_eq!((&order["difference"], &order["not_compared"]), (&Value::Null, &json!(0)), "{report}");
+    assert!(order["same"].as_u64().is_some_and(|same| same >= 5), "the first was examined again: {report}");
+}
+
+#[tokio::test]
 async fn a_recording_names_nobody_and_says_nothing_that_was_said() {
     let (mut server, trace) = recording_server();
     server.enrol("anna-confidential", OWNER, true);
     let mut client = Client::start(&server, "recording-confidential", "talk-confidential").await;
     talk(&mut client).await;
-    let said = json!({"id": "confidential-last", "speaker": 905, "start": 0.0, "end": 1.0, "text": "the password is swordfish"});
+    let said = json!({"id": "confidential-last", "speaker": OF_OWNER, "start": 0.0, "end": 1.0, "text": "the password is swordfish"});
     client.send(&json!({"type": "segments", "segments": [said]})).await;
-    client.verdict(905).await;
+    client.verdict(OF_OWNER).await;
     client.stop().await;
     server.terminate();
     assert!(server.ended().success());
@@ -131,16 +163,22 @@ async fn a_recording_names_nobody_and_says_nothing_that_was_said() {
         "undelivered",
         "ran",
         "judged",
+        "moved",
         "changed",
         "left",
     ];
+    let mut found = 0;
     for line in text.lines().skip(1) {
         let told: Value = serde_json::from_str(line).unwrap();
         assert!(told.as_object().unwrap().keys().all(|key| keys.contains(&key.as_str())), "{line}");
         let segments = told["heard"]["segments"].as_array().cloned().unwrap_or_default();
-        let voices = segments.iter().map(|segment| &segment[0]).chain([&told["selected"]["voice"]]);
-        assert!(voices.filter_map(Value::as_u64).all(|voice| (1..=5).contains(&voice)), "numbered anew: {line}");
+        let told = told.as_object().unwrap().values().map(|event| &event["voice"]);
+        let voices: Vec<u64> =
+            segments.iter().map(|segment| &segment[0]).chain(told).filter_map(Value::as_u64).collect();
+        assert!(voices.iter().all(|voice| (1..=5).contains(voice)), "numbered anew: {line}");
+        found += voices.len();
     }
+    assert!(found > TALK.len(), "segments, and what became of them");
 }
 
 #[tokio::test]
@@ -149,8 +187,8 @@ async fn what_people_decide_ends_the_comparison_and_not_the_recording() {
     server.enrol("anna-confidential", OWNER, true);
     let mut client = Client::start(&server, "recording", "talk").await;
     talk(&mut client).await;
-    client.verdict(905).await;
-    client.send(&json!({"type": "label", "speaker": 901, "person_id": null})).await;
+    client.verdict(OF_OWNER).await;
+    client.send(&json!({"type": "label", "speaker": 905, "person_id": null})).await;
     client.event("corrected").await;
     talk(&mut client).await;
     client.stop().await;

@@ -41,7 +41,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const PAGE: File = File { path: "/", kind: HTML, text: include_str!("console/index.html") };
 
-const FILES: [File; 26] = files![
+const FILES: [File; 27] = files![
     "base.css" CSS,
     "layout.css" CSS,
     "voices.css" CSS,
@@ -65,6 +65,7 @@ const FILES: [File; 26] = files![
     "recorder.js" SCRIPT,
     "rulings.js" SCRIPT,
     "scale.js" SCRIPT,
+    "streams.js" SCRIPT,
     "timeline.js" SCRIPT,
     "voice.js" SCRIPT,
     "words.js" SCRIPT,
@@ -83,7 +84,8 @@ pub(crate) fn mount(config: &mut web::ServiceConfig) {
 }
 
 impl File {
-    /// Changes when the file does, so that a browser keeps what it has and never mixes two versions.
+    /// Changes when the file does. A browser asks at each load whether what it has is the newest, file by file: a page that
+    /// is opened in the very moment of an update can have files of both versions, until it is loaded again.
     fn tag(self) -> EntityTag {
         let digest = Sha256::digest(self.text.as_bytes());
         EntityTag::new_strong(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())

@@ -29,7 +29,9 @@ pub mod protocol;
 
 pub use clock::Clock;
 pub use continuity::Capsules;
-pub use conversation::{Conversation, ConversationSnapshot, Glance, LaneSnapshot, Seen, Snapshot, Tell, VoiceExplained};
+pub use conversation::{
+    Conversation, ConversationSnapshot, Glance, LaneSnapshot, Seen, Snapshot, Tell, VoiceExplained,
+};
 pub(crate) use conversation::{Correct, ReadAgain, Streams, Whose};
 pub use intake::{Encoding, Intake};
 pub use journal::{Journal, JournalError};

@@ -8,14 +8,19 @@
 //!
 //! # The bounds
 //! One lane and one provider stream have the pool to themselves: `m` workers, at most as many as the lane may query at once,
-//! and no run takes longer than `S`. `A` is the age override, `N` the slots that can wait at once, `V` the numbers that are
-//! admitted, `B` the tokens that can be spent at once (the bucket's, and those of a relaxation) and `R` the time in which one
-//! returns; age decides one of `k` selections in a row. `S ≤ A`, `S < m·R`. Then a slot waits for its selection
+//! and no run takes longer than `S`. `A` is the age override, or `S` if that is longer, `N` the slots that can wait at once,
+//! `V` the numbers that are admitted, `B` the tokens that can be spent at once (the bucket's, and those of a relaxation) and
+//! `R` the time in which one returns; age decides one of `k` selections in a row. Then a slot waits, from its beginning, for
+//! its selection
 //!
 //! ```text
-//!   any slot                  at most  A + S·(m + k·N − 1)/m  and  S + S·(m + B)/(m − S/R)    (`bound_s`: the less)
-//!   a number never examined   at most        S·(m + V − 1)/m  and      S·(m + B)/(m − S/R)    (`first_bound_s`: the less)
+//!   any slot                      at most  A + S·(m + k·N − 1)/m  and  S + S·(m + B)/(m − S/R)   (`bound_s`: the less)
+//!   that of a number never tried  at most        S·(m + V − 1)/m  and      S·(m + B)/(m − S/R)   (`first_bound_s`: the less)
 //! ```
+//! The right ones hold where `S < m·R`. A voice has a slot as soon as it has said enough, unless all slots are taken: then its
+//! next update asks again, and nothing bounds how long it does. In several streams one number can hold several slots, of which
+//! one waits for the other; nothing is proved for that, and no bound is told.
+//!
 //! Why the left ones, by the order: a query that holds the slot's own number was there before the slot and ends within `S`,
 //! so from the age `A` on the slot is eligible, and while it waits every worker is busy. Only older slots go before it then,
 //! at most `N − 1`, each once, because whoever is served comes back younger; and with each of them, and before its own turn, at
@@ -76,15 +81,20 @@ pub fn simulate_within(scenario: Scenario, policy: Policy, seed: u64, setup: &Se
 }
 
 fn figures(script: Script, policy: Policy, setup: &Setup, demand: &BTreeMap<Speaker, u32>) -> Figures {
-    let (machine, bounds) = (script.machine, bounds(&script, setup));
+    let (machine, bounds) = (setup.machine(script.machine), bounds(&script, setup));
     Figures::new(&world::run(script, policy, setup), demand, machine, bounds)
 }
 
 fn bounds(script: &Script, setup: &Setup) -> Bounds {
-    Bounds::of(script.machine, script.numbers(), &script.within(setup))
+    if script.is_one_stream() {
+        Bounds::of(script.machine, script.numbers(), &script.within(setup))
+    } else {
+        Bounds::NONE
+    }
 }
 
-/// The queries that each number makes when nothing hinders it.
+/// The queries that each number makes when no other hinders it: there is a worker for everybody and always a token. The
+/// attempts of a voice stay what the setup says.
 fn demand(script: &Script, setup: &Setup) -> BTreeMap<Speaker, u32> {
     let mut setup = setup.clone();
     setup.budget.burst = std::num::NonZeroU32::MAX;

@@ -9,7 +9,7 @@ mod driver;
 
 use driver::*;
 use matcher_core::budget::{Denied, Limits, Outcome, Refused, Relaxation, Renewal, Seen};
-use matcher_core::queue::Voice;
+use matcher_core::queue::{NearOwner, Standing, Tried, Voice};
 use matcher_core::{Budget, Cap, Generation, Monotonic, SegmentId, Speaker, SpeakerMatchQueue};
 use proptest::prelude::*;
 use std::num::NonZeroU32;
@@ -171,6 +171,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
+/// One or two voices that nearly always have speech enough for new attempts, and hardly ever wait.
+fn insisting() -> impl Strategy<Value = Vec<Step>> {
+    let fresh = prop_oneof![8 => 30_u64..60, 1 => 0_u64..30];
+    let step = prop_oneof![
+        6 => (0_u32..2, fresh).prop_map(|(speaker, fresh)| Step::Spend { speaker, fresh }),
+        1 => (0_u64..=5).prop_map(|seconds| Step::Pass { seconds }),
+    ];
+    prop::collection::vec(step, 1..600)
+}
+
 /// When tokens were granted, and to whom.
 fn grants(limits: Limits, steps: &[Step]) -> Vec<(u64, u32)> {
     let (mut budget, mut now, mut grants) = (ledger(limits), 0, Vec::new());
@@ -220,11 +230,12 @@ proptest! {
 
     #[test]
     fn a_voice_whose_attempts_are_renewed_has_at_most_two_dozen_and_one_more_dozen_for_each_thirty_seconds(
-        steps in steps(),
+        steps in insisting(),
     ) {
-        let grants = grants(renewed(), &steps);
-        check_windows(&grants.iter().map(|(at, _)| *at).collect::<Vec<_>>(), |length| 16 + length / 15);
-        for speaker in 0..4 {
+        // So many tokens that only the attempts deny anything.
+        let limits = Limits { burst: count(1_000), ..renewed() };
+        let grants = grants(limits, &steps);
+        for speaker in 0..2 {
             check_windows(&of_voice(&grants, speaker), |length| 12 * (2 + length / 30));
         }
     }
@@ -240,23 +251,44 @@ proptest! {
     }
 
     #[test]
-    fn age_decides_at_most_one_of_every_so_many_selections_in_a_row(
+    fn age_decides_at_most_one_of_every_so_many_selections_in_a_row_and_that_one_as_soon_as_it_may(
         (every, waits) in (1_u32..5, prop::collection::vec(0_u64..20, 1..60)),
     ) {
         let limits = matcher_core::Limits { override_every: count(every), ..matcher_core::Limits::default() };
         let mut queue = SpeakerMatchQueue::new(limits);
         let mut decided = Vec::new();
         for wait in waits {
-            let voice = Voice { speaker: Speaker(1), scope: 0 };
-            queue.admit(voice).unwrap();
-            queue.stamp(voice, SegmentId::new("s"), Monotonic::ZERO).unwrap();
-            let is_aged = wait >= 5;
-            decided.push(is_aged && queue.is_turn_of_age());
-            queue.take(voice, at_second(wait));
-            queue.restore(voice);
+            let selected = old_or_untried(&mut queue, at_second(wait));
+            // Nobody prefers the old one: it goes first for its age, or not at all.
+            let before = decided.iter().rev().take(every as usize - 1);
+            let may = wait >= 5 && !before.clone().any(|by_age| *by_age);
+            prop_assert_eq!(selected == OLD, may, "after {:?}", &decided);
+            decided.push(selected == OLD);
         }
         for row in decided.windows(every as usize) {
             prop_assert!(row.iter().filter(|by_age| **by_age).count() <= 1, "{decided:?}");
         }
     }
+}
+
+const OLD: Voice = Voice { speaker: Speaker(1), scope: 0 };
+const UNTRIED: Voice = Voice { speaker: Speaker(2), scope: 0 };
+
+/// Who goes first at a moment: a tried voice that waits since the beginning, or one never tried that waits since now.
+fn old_or_untried(queue: &mut SpeakerMatchQueue, now: Monotonic) -> Voice {
+    for (voice, since) in [(OLD, Monotonic::ZERO), (UNTRIED, now)] {
+        queue.admit(voice).unwrap();
+        queue.stamp(voice, SegmentId::new("s"), since).unwrap();
+    }
+    let standing = |voice| {
+        let tried = if voice == OLD { Tried::Before } else { Tried::Never };
+        Some(Standing { tried, near_owner: NearOwner::Far })
+    };
+    let selected = queue.next(now, 160_000, standing).unwrap();
+    queue.take(selected, now);
+    queue.restore(selected);
+    for voice in [OLD, UNTRIED] {
+        queue.unslot(voice);
+    }
+    selected
 }

@@ -86,7 +86,11 @@ fn launch() -> Option<(Child, u16)> {
     for _ in 0..STARTS_MAX {
         let mut command = Command::new("chromedriver");
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn().ok()?;
+        let mut process = match command.spawn() {
+            Ok(process) => process,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => panic!("chromedriver is there and does not start: {error}"),
+        };
         let output = process.stdout.take().expect("its output is piped");
         if let Some(port) = port(output) {
             return Some((process, port));

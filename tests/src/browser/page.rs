@@ -13,6 +13,10 @@ const REFERENCE: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How often a page is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// What is there for screen readers alone is cut to one pixel, which the browser's own check takes for visible.
+const VISIBLE: &str = "const {width, height} = arguments[0].getBoundingClientRect(); return width > 1 && height > 1 && \
+                       arguments[0].checkVisibility({opacityProperty: true, visibilityProperty: true})";
+
 /// Keys without a letter, as the protocol names them.
 pub mod key {
     /// Moves the focus on.
@@ -124,5 +128,5 @@ impl Browser {
 }
 
 fn visible(element: &Element) -> Value {
-    json!({"script": "return arguments[0].checkVisibility()", "args": [{REFERENCE: element.0}]})
+    json!({"script": VISIBLE, "args": [{REFERENCE: element.0}]})
 }

@@ -117,13 +117,13 @@ struct Sockets {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: rollcall bench traces --rounds 12\n\
                         The same load in turns on a server that exports to a sink in this process and on one that does \
-                        not. It takes about a quarter of a minute a round with the defaults.")]
+                        not. It takes about three quarters of a minute a round with the defaults.")]
 struct Traces {
     /// Pairs of measurements
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
     /// Seconds of load in each measurement
-    #[arg(long, value_name = "S", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
     /// Seconds of audio that come with each query. With 15, the time in which a token comes back, sockets ask all that
     /// their budget lets them; 2 is the least that a query takes

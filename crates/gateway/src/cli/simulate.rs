@@ -53,6 +53,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), CliError> {
     }
     let setup = Setup { limits: serve::limits(&context.config), budget: serve::budget_limits(&context.config) };
     let scenarios = args.scenario.map_or(Scenario::ALL.to_vec(), |scenario| vec![scenario]);
+    setup.check(&scenarios).map_err(CliError::input)?;
     let seeds = (args.seed, args.seeds.unwrap_or(SEEDS));
     if let Some(folder) = &args.plot {
         return draw(folder, &drawings(&scenarios, seeds, &setup));

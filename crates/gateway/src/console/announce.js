@@ -9,16 +9,22 @@ const TOAST_MS = 6000;
 
 const announcer = document.getElementById("announcer");
 const toasts = document.getElementById("toasts");
-let waiting = [];
+/** The newest sentence about each voice. */
+const waiting = new Map();
 
-function say(sentence) {
-  if (waiting.length === 0) {
-    setTimeout(() => {
-      text(announcer, waiting.join(" "));
-      waiting = [];
-    }, GATHER_MS);
+function say(key, sentence) {
+  if (waiting.size === 0) setTimeout(speak, GATHER_MS);
+  waiting.set(key, sentence);
+}
+
+/** Behind an open dialog nobody hears the page; what would be said waits until it closes. */
+function speak() {
+  if (document.querySelector("dialog[open]")) {
+    setTimeout(speak, GATHER_MS);
+    return;
   }
-  waiting.push(sentence);
+  text(announcer, [...waiting.values()].join(" "));
+  waiting.clear();
 }
 
 /** Tells what became of a command. */
@@ -42,7 +48,7 @@ export class Verdicts {
         const told = verdict(voice);
         now.set(key, told);
         if (this.known && this.known.get(key) !== told && (this.known.has(key) || voice.status !== "pending"))
-          say(told);
+          say(key, told);
       }
     }
     this.known = now;

@@ -7,6 +7,7 @@ import { confirmed } from "./dialog.js";
 import { attributes, el, Keyed, text } from "./dom.js";
 import { Lane } from "./lane.js";
 import { Rulings } from "./rulings.js";
+import { numbered } from "./streams.js";
 import { count, moment } from "./words.js";
 
 /** Tokens and ages move on between two pieces of news. */
@@ -18,20 +19,31 @@ const FORMATS = [
 ];
 
 export class Conversation {
-  constructor(root, people) {
+  /** `deleted(id)` hears that it was deleted here. */
+  constructor(root, people, deleted) {
     this.root = root;
     this.people = people;
+    this.deleted = deleted;
+    // Whether the feed tells; while it does not, nobody knows what became of ages and tokens.
+    this.isFed = false;
     // Each reading has a turn; an answer that comes after the next has begun is dropped.
     this.turn = 0;
     this.showNothing();
-    setInterval(() => this.lanes?.parts.forEach((lane) => lane.tick()), TICK_MS);
+    setInterval(() => this.isFed && this.lanes?.parts.forEach((lane) => lane.tick()), TICK_MS);
+  }
+
+  /** Whether what is shown goes on, as far as the feed has told. */
+  get isLive() {
+    return this.shown?.live ?? false;
   }
 
   show(id) {
     if (id === this.id) return;
     this.id = id;
     this.turn += 1;
+    this.shown = undefined;
     this.rulings = undefined;
+    this.decided = undefined;
     if (id === undefined) this.showNothing();
     else this.build(id);
   }
@@ -92,7 +104,12 @@ export class Conversation {
   }
 
   /** Reads the conversation once: at first, after its end, and after a correction. */
-  async read() {
+  read() {
+    this.reading = this.readOnce();
+    return this.reading;
+  }
+
+  async readOnce() {
     const id = this.id;
     this.turn += 1;
     const turn = this.turn;
@@ -100,39 +117,68 @@ export class Conversation {
     try {
       const news = await api.readConversation(id);
       const segments = news.live ? [] : await api.readSegments(id);
-      const rulings = news.live ? new Rulings(await api.readLabels(id)) : undefined;
-      if (turn !== this.turn) return;
-      this.rulings = rulings;
       // What the feed told meanwhile is newer, and it does not tell the same twice.
-      this.draw(news.live ? (this.heard ?? news) : news, segments);
+      if (turn === this.turn && !this.heard) this.draw(news, segments);
     } catch (error) {
-      if (turn === this.turn) text(this.subtitle, error.message);
+      if (turn === this.turn && !this.heard) this.fail(error);
     }
+  }
+
+  fail(error) {
+    text(this.subtitle, error.message);
+    if (error.status !== 404) return;
+    // It is gone, and with it whatever was said of it.
+    this.shown = undefined;
+    text(this.badge, "");
   }
 
   /** News of the feed. */
   update(news) {
     if (news.conversation_id !== this.id) return;
     this.heard = news;
+    this.isFed = true;
     this.draw(news, []);
   }
 
   draw(news, segments) {
     if (!this.lanes) return;
-    const lanes = news.lanes.map((lane) => (news.live ? liveLane(lane, this.rulings) : endedLane(lane, segments)));
+    this.shown = news;
+    if (news.live) this.followRulings(news);
+    const lanes = told(news, segments, this.rulings);
+    const nth = (lane, place) => lanes.slice(0, place).filter((other) => other.recording_id === lane.recording_id).length;
     attributes(this.badge, { "data-live": news.live ? "yes" : "no" });
     text(this.badge, news.live ? "Live" : "Ended");
     this.remove.hidden = news.live;
     text(this.subtitle, subtitle(news, lanes));
     this.lanes.update(
-      lanes.map((lane) => ({ ...lane, live: news.live, alone: lanes.length === 1 })),
-      (lane) => `${news.live}:${lane.lane ?? ""}:${lane.recording_id ?? ""}`,
+      lanes.map((lane, place) => ({ ...lane, live: news.live, alone: lanes.length === 1, nth: nth(lane, place) })),
+      (lane) => JSON.stringify([lane.recording_id, lane.nth]),
     );
     this.verdicts.update(lanes);
   }
 
-  ended(id) {
-    if (id === this.id) this.read();
+  /** Reads what was decided about single segments again, when somebody has decided something, here or elsewhere. */
+  async followRulings(news) {
+    const generation = news.receipt_generation;
+    if (generation === this.decided) return;
+    this.decided = generation;
+    const id = this.id;
+    try {
+      const rulings = generation > 0 ? new Rulings(await api.readLabels(id)) : undefined;
+      if (id !== this.id || generation !== this.decided) return;
+      this.rulings = rulings;
+      if (rulings && this.isLive) this.draw(this.shown, []);
+    } catch {
+      // The next news asks again; until then the voices' own verdicts are shown.
+      if (id === this.id && generation === this.decided) this.decided = undefined;
+    }
+  }
+
+  /** The feed says so also of one that had ended before it was opened, which is being read already or has been. */
+  async ended(id) {
+    if (id !== this.id) return;
+    await this.reading;
+    if (id === this.id && (this.isLive || !this.shown)) await this.read();
   }
 
   async deleteIt() {
@@ -143,12 +189,17 @@ export class Conversation {
     try {
       await api.deleteConversation(id);
       toast(`${id} was deleted.`);
-      location.hash = "#/";
-      this.show(undefined);
+      this.deleted(id);
     } catch (error) {
       toast(error.message, "bad");
     }
   }
+}
+
+/** The recordings, each with the segments of its voices. */
+function told(news, segments, rulings) {
+  const lanes = news.lanes.map((lane) => (news.live ? liveLane(lane, rulings) : endedLane(lane, segments)));
+  return lanes.map(numbered);
 }
 
 /** The feed tells whose a segment is; what was decided about one segment alone comes from the labels. */

@@ -1,4 +1,4 @@
-// The list at the side: live conversations first, then those that ended, newest first.
+// The list at the side, in the server's order: live conversations first, then those that ended, newest first.
 
 import { attributes, el, Keyed, text } from "./dom.js";
 import { moment } from "./words.js";
@@ -7,14 +7,23 @@ export class Conversations {
   constructor(list, empty) {
     this.empty = empty;
     this.known = [];
+    this.deleted = new Set();
     this.rows = new Keyed(list, row);
   }
 
   update(conversations) {
-    const order = (one, other) => other.live - one.live || other.updated_at - one.updated_at;
-    this.known = [...conversations].sort(order);
+    // A list that was read before a deletion can come after it.
+    this.known = conversations.filter((known) => known.live || !this.deleted.has(known.id));
+    this.deleted = new Set(conversations.map(({ id }) => id).filter((id) => this.deleted.has(id)));
+    this.isHeard = true;
     this.empty.hidden = this.known.length > 0;
     this.draw();
+  }
+
+  /** Takes out one that was deleted. */
+  forget(id) {
+    this.deleted.add(id);
+    this.update(this.known);
   }
 
   /** Marks the one that is shown. */
@@ -30,11 +39,15 @@ export class Conversations {
     );
   }
 
-  /** What is shown where nobody chose: what is shown already while it is live, else the newest. */
-  newest(shown) {
-    const current = this.known.find((known) => known.id === shown);
+  /**
+   * What is shown where nobody chose: what is shown already until the feed says that it ended, and then the newest that
+   * is live. Without one, what is shown stays as long as it is known.
+   */
+  newest(shown, isLive) {
+    if (isLive || !this.isHeard) return shown;
     const first = this.known[0];
-    return current?.live || !first?.live ? ((current ?? first)?.id ?? shown) : first.id;
+    const isKnown = this.known.some((known) => known.id === shown);
+    return isKnown && !first.live ? shown : first?.id;
   }
 }
 

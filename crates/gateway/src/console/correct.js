@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { toast } from "./announce.js";
 import { complaint, openDialog } from "./dialog.js";
-import { el, text } from "./dom.js";
+import { attributes, el, Keyed, text } from "./dom.js";
 import { clock, ownName, shownName } from "./words.js";
 
 /** With more people than this, typing is quicker than looking. */
@@ -18,8 +18,12 @@ export async function openCorrection(asked) {
   const error = complaint();
   const list = el("ul", { class: "options" });
   const search = el("input", { type: "search", placeholder: "Search people", "aria-label": "Search people" });
-  const choose = (choice) => decide(asked, choice, dialog, error);
-  const fill = () => list.replaceChildren(...options(asked, search.value).map((choice) => option(choice, choose)));
+  const choices = new Keyed(list, () => option((choice) => decide(asked, choice, dialog, error)));
+  // The people are read again while the dialog is open; who is there already keeps their button, and its focus.
+  const fill = () => {
+    search.hidden = asked.people.all.length < SEARCH_FROM;
+    choices.update(options(asked, search.value), ({ message }) => JSON.stringify(message));
+  };
   search.addEventListener("input", fill);
   const title = segment
     ? `Who speaks from ${clock(segment.start)} to ${clock(segment.end)}?`
@@ -30,14 +34,10 @@ export async function openCorrection(asked) {
     segment ? "Only this segment is corrected." : "What you say holds for the whole voice, at once.",
   );
   const dialog = openDialog(title, [hint, search, list, error], { kind: "narrow" });
-  search.hidden = asked.people.all.length < SEARCH_FROM;
   fill();
   list.querySelector("button")?.focus();
   await asked.people.refresh().catch((problem) => text(error, problem.message));
-  if (!list.contains(document.activeElement)) return;
-  const place = [...list.querySelectorAll("button")].indexOf(document.activeElement);
   fill();
-  list.querySelectorAll("button")[Math.max(place, 0)]?.focus();
 }
 
 function options({ voice, people }, wanted) {
@@ -85,15 +85,20 @@ function refusals(voice) {
   return [notThem, nobody, thing].filter(Boolean);
 }
 
-function option(choice, choose) {
-  const kind = choice.refuses ? "option refusal" : "option";
-  const button = el(
-    "button",
-    { class: kind, type: "button", onclick: () => choose(choice) },
-    el("span", {}, choice.name),
-  );
-  if (choice.note) button.append(" ", el("span", { class: "option-note" }, choice.note));
-  return el("li", {}, button);
+function option(choose) {
+  let told;
+  const name = el("span");
+  const note = el("span", { class: "option-note" });
+  const button = el("button", { type: "button", onclick: () => choose(told) }, name, " ", note);
+  return {
+    node: el("li", {}, button),
+    update(choice) {
+      told = choice;
+      attributes(button, { class: choice.refuses ? "option refusal" : "option" });
+      text(name, choice.name);
+      text(note, choice.note);
+    },
+  };
 }
 
 async function decide({ voice, segment, lane, conversation, done }, { message, told }, dialog, error) {

@@ -38,7 +38,8 @@ export function attributes(node, values) {
 
 /**
  * Keeps the children of `parent` in the order of `items`. A child lives as long as its key, so focus and open details
- * survive news. `make(item)` gives `{node, update(item)}`.
+ * survive news; a child that must move loses its focus to the browser, and is given it back. `make(item)` gives
+ * `{node, update(item)}`.
  */
 export class Keyed {
   constructor(parent, make) {
@@ -48,21 +49,31 @@ export class Keyed {
   }
 
   update(items, keyOf) {
-    const gone = new Map(this.parts);
+    const focused = document.activeElement;
+    // What is gone goes first: the others then stand where they should, and are not moved.
+    this.forget(new Set(items.map(keyOf)));
     let place = this.parent.firstChild;
     for (const item of items) {
-      const key = keyOf(item);
-      let part = this.parts.get(key);
-      if (!part) {
-        part = this.make(item);
-        this.parts.set(key, part);
-      }
-      gone.delete(key);
+      const part = this.part(keyOf(item), item);
       part.update(item);
       if (part.node === place) place = place.nextSibling;
       else this.parent.insertBefore(part.node, place);
     }
-    for (const [key, part] of gone) {
+    if (focused !== document.activeElement && this.parent.contains(focused)) focused.focus({ preventScroll: true });
+  }
+
+  part(key, item) {
+    let part = this.parts.get(key);
+    if (!part) {
+      part = this.make(item);
+      this.parts.set(key, part);
+    }
+    return part;
+  }
+
+  forget(kept) {
+    for (const [key, part] of this.parts) {
+      if (kept.has(key)) continue;
       part.node.remove();
       this.parts.delete(key);
     }

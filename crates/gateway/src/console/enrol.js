@@ -2,6 +2,7 @@
 // nothing is lost by trying again.
 
 import * as api from "./api.js";
+import { toast } from "./announce.js";
 import { complaint, openDialog } from "./dialog.js";
 import { attributes, el, text } from "./dom.js";
 import { Recorder } from "./recorder.js";
@@ -94,13 +95,39 @@ class Enrolment {
     this.player.hidden = !audio;
     if (audio) this.player.src = URL.createObjectURL(audio);
     else this.player.removeAttribute("src");
-    this.send.disabled = !audio;
     this.force.hidden = true;
+    this.hold();
   }
 
-  async toggle() {
+  /** Does one thing at a time: the microphone opens and closes, and the server listens, each to its end. */
+  async alone(work) {
+    if (this.busy) return;
+    this.busy = work();
+    this.hold();
+    try {
+      await this.busy;
+    } finally {
+      this.busy = undefined;
+      this.hold();
+    }
+  }
+
+  /** What may be pressed now. */
+  hold() {
+    const isBusy = this.busy !== undefined;
+    // The record button keeps the focus, and what is pressed meanwhile does nothing.
+    attributes(this.record, { "aria-disabled": isBusy ? "true" : undefined });
+    this.file.disabled = isBusy || this.recorder !== undefined;
+    this.send.disabled = isBusy || !this.audio;
+    this.force.disabled = isBusy;
+  }
+
+  toggle() {
+    return this.alone(() => (this.recorder ? this.finish() : this.begin()));
+  }
+
+  async begin() {
     text(this.error, "");
-    if (this.recorder) return this.finish();
     this.result.replaceChildren();
     this.offer(undefined);
     const recorder = new Recorder((seconds, level) => this.heard(seconds, level));
@@ -109,24 +136,23 @@ class Enrolment {
     } catch (error) {
       await recorder.stop();
       text(this.error, sentence(error.message));
-      return undefined;
+      return;
     }
     this.recorder = recorder;
     text(this.record, "Stop");
     attributes(this.record, { "data-recording": "yes" });
-    return this.dialog.open ? undefined : this.leave();
   }
 
   heard(seconds, level) {
     this.level.update(level);
     const goal = seconds < GOOD_SECONDS ? `, ${GOOD_SECONDS} s are good` : ", that is enough";
     text(this.timer, `${Math.floor(seconds)} s recorded${goal}`);
-    if (seconds >= RECORD_SECONDS_MAX) this.finish();
+    if (seconds >= RECORD_SECONDS_MAX && this.recorder) this.toggle();
   }
 
   async finish() {
+    text(this.error, "");
     const recorder = this.recorder;
-    if (!recorder) return;
     this.recorder = undefined;
     text(this.record, "Record again");
     attributes(this.record, { "data-recording": undefined });
@@ -144,14 +170,23 @@ class Enrolment {
   }
 
   async enrol(force) {
+    await this.alone(() => this.sent(force));
+    // A button that was disabled has lost the focus.
+    if (document.activeElement === document.body) (this.send.disabled ? this.record : this.send).focus();
+  }
+
+  async sent(force) {
     text(this.error, "");
-    this.send.disabled = true;
     this.result.replaceChildren(el("p", { class: "hint" }, "The server listens …"));
+    // Whoever leaves meanwhile takes the offer back, and not what is on its way.
+    const { audio } = this;
     try {
       if (!this.person) this.person = await this.create();
-      this.tell(await api.addSample(this.person.id, this.audio, force));
+      this.tell(await api.addSample(this.person.id, audio, force));
+      if (!this.dialog.open) toast(`The sample of ${this.person.name} is kept.`);
     } catch (error) {
       this.refused(error);
+      if (!this.dialog.open) toast(error.message, "bad");
     }
     await this.people.refresh().catch(() => {});
   }
@@ -186,7 +221,6 @@ class Enrolment {
   }
 
   refused(error) {
-    this.send.disabled = false;
     this.result.replaceChildren();
     text(this.error, sentence(error.message));
     const report = error.problem;
@@ -199,8 +233,9 @@ class Enrolment {
     text(this.error, `${doubt} Is it the same person?`);
   }
 
-  /** Somebody who was made here and never got a sample goes again. */
+  /** Somebody who was made here and never got a sample goes again; what is under way is waited for. */
   async leave() {
+    await this.busy;
     await this.recorder?.stop();
     this.recorder = undefined;
     this.offer(undefined);

@@ -15,7 +15,8 @@ const PARTS = [
   ["would_change", "What would change it"],
 ];
 const LEVELS = { 3: "near", 2: "close", 1: "far", 0: "beyond" };
-const REFRESH_MS = 1500;
+/** How often an open panel asks again at most: sentences that change faster cannot be read. */
+const REFRESH_MS = 3000;
 const DISTANCE_MAX = 1.2;
 
 let open;
@@ -23,22 +24,32 @@ let open;
 /** `asked` has `voice`, `lane`, `conversation` and `people`, who have the names. */
 export function openExplanation(asked) {
   const content = el("div", { class: "explained" }, el("p", { class: "hint" }, "Asking …"));
-  const closed = () => (open = undefined);
+  const closed = () => {
+    clearTimeout(open?.later);
+    open = undefined;
+  };
   openDialog(`Why ${ownName(asked.voice)} is ${outcome(asked.voice)}`, [content], { kind: "sheet", closed });
-  open = { ...asked, content, seen: seen(asked.voice), at: 0 };
+  open = { ...asked, content, seen: seen(asked.voice, asked.lane), at: 0 };
   read(open);
 }
 
-/** Asks again when the voice on the open panel has changed. */
+/** Asks again, now or soon, when what the open panel tells has changed. */
 export function refreshExplanation(lane) {
-  if (!open || open.lane.recording_id !== lane.recording_id || performance.now() - open.at < REFRESH_MS) return;
+  if (!open || open.later || open.lane.recording_id !== lane.recording_id) return;
   const voice = lane.voices.find((voice) => voiceKey("", voice) === voiceKey("", open.voice));
-  if (!voice || seen(voice) === open.seen) return;
-  open.seen = seen(voice);
-  read(open);
+  const told = voice && seen(voice, lane);
+  if (!voice || told === open.seen) return;
+  const asked = open;
+  const again = () => {
+    asked.later = undefined;
+    asked.seen = told;
+    read(asked);
+  };
+  asked.later = setTimeout(again, Math.max(0, asked.at + REFRESH_MS - performance.now()));
 }
 
-const seen = (voice) => JSON.stringify([voice.status, voice.person_id, voice.attempts, voice.in_work, voice.last_exit]);
+/** Whatever the sentences speak of: the voice with its fresh speech and its place in the queue, and the tokens. */
+const seen = (voice, lane) => JSON.stringify([voice, lane.socket_tokens?.toFixed(1), lane.live]);
 
 function outcome(voice) {
   return voice.person_id ? shownName(voice) : voice.status === "pending" ? "not decided yet" : "without a name";
@@ -50,11 +61,17 @@ async function read(asked) {
     const told = await api.explain(asked.conversation, asked.voice.speaker);
     if (asked === open) draw(asked, told);
   } catch (error) {
+    asked.answer = undefined;
     if (asked === open) asked.content.replaceChildren(el("p", { class: "complaint" }, error.message));
   }
 }
 
-function draw({ content, voice, lane, people }, told) {
+function draw(asked, told) {
+  // Whoever reads or selects is not disturbed by the same again.
+  const answer = JSON.stringify(told);
+  if (asked.answer === answer) return;
+  asked.answer = answer;
+  const { content, voice, lane, people } = asked;
   const own = told.voices.filter((told) => voiceKey(told.recording_id, told) === voiceKey(lane.recording_id, voice));
   const shown = own.length > 0 ? own : told.voices;
   content.replaceChildren(...shown.flatMap((voice) => part(voice, people)));

@@ -64,12 +64,11 @@ export class Lane {
     const named = lane.voices.filter((voice) => voice.person_id).length;
     const books = lane.budget;
     const denied = books ? books.denied.voice + books.denied.socket + books.denied.both : 0;
-    const attempts = lane.voices.reduce((sum, voice) => sum + voice.attempts, 0);
     const figures = [
       ["Heard", clock(lane.heard_seconds)],
       ["Voices", lane.voices.length],
       ["Named", named],
-      ["Queries", books ? books.reserved : attempts],
+      ["Queries", books ? books.reserved : attempts(lane.voices)],
       ...(books
         ? [
             ["Failed", books.failed],
@@ -82,4 +81,11 @@ export class Lane {
     }
     figures.forEach(([, value], index) => text(this.figures.children[index].lastChild, value));
   }
+}
+
+/** Attempts belong to a number: its voices of several provider streams each tell all of them. */
+function attempts(voices) {
+  const numbers = new Map();
+  for (const { speaker, attempts } of voices) numbers.set(speaker, Math.max(numbers.get(speaker) ?? 0, attempts));
+  return [...numbers.values()].reduce((sum, spent) => sum + spent, 0);
 }

@@ -12,7 +12,7 @@ const STATES = { open: "Live", lost: "Reconnecting", paused: "Paused", opening: 
 const byId = (id) => document.getElementById(id);
 
 const people = new People(byId("view-people"));
-const conversation = new Conversation(byId("main"), people);
+const conversation = new Conversation(byId("main"), people, deleted);
 const conversations = new Conversations(byId("list"), byId("list-empty"));
 const feed = new Feed({
   state: linkState,
@@ -21,22 +21,35 @@ const feed = new Feed({
     follow();
   },
   conversation: (news) => conversation.update(news),
-  ended: (news) => conversation.ended(news.conversation_id),
+  ended: (news) => conversation.ended(news.conversation_id).then(follow),
 });
 
 function linkState(state) {
   attributes(byId("link-state"), { "data-state": state });
   text(byId("link-text"), STATES[state]);
+  // It is told again with the first news.
+  if (state !== "open") conversation.isFed = false;
+}
+
+function deleted(id) {
+  conversations.forget(id);
+  history.replaceState(undefined, "", "#/");
+  follow();
 }
 
 /** The conversation that the address names, or none: then the newest one is shown. */
 function named() {
   const found = /^#\/conversations\/(.+)$/.exec(location.hash);
-  return found ? decodeURIComponent(found[1]) : undefined;
+  try {
+    return found ? decodeURIComponent(found[1]) : undefined;
+  } catch {
+    // A per cent sign that begins nothing: somebody's mistake, and nobody's id.
+    return undefined;
+  }
 }
 
 function follow() {
-  const id = named() ?? conversations.newest(conversation.id);
+  const id = named() ?? conversations.newest(conversation.id, conversation.isLive);
   conversations.mark(id);
   conversation.show(id);
   feed.choose(id);
@@ -49,8 +62,12 @@ function route() {
   attributes(byId("tab-conversations"), { "aria-current": isPeople ? undefined : "page" });
   attributes(byId("tab-people"), { "aria-current": isPeople ? "page" : undefined });
   document.title = isPeople ? "People · Rollcall" : "Rollcall";
-  if (isPeople) people.refresh();
+  if (isPeople) refreshPeople();
   follow();
+}
+
+function refreshPeople() {
+  people.refresh().catch((error) => toast(error.message, "bad"));
 }
 
 byId("enrol").addEventListener("click", () => openEnrolment(people));
@@ -59,6 +76,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.querySelector(".view:not([hidden]) main").focus();
 });
 addEventListener("hashchange", route);
-people.refresh().catch((error) => toast(error.message, "bad"));
+refreshPeople();
 linkState("opening");
 route();

@@ -16,7 +16,8 @@ export class Queue {
   /** `voices` has each voice of the lane by its key. */
   update(lane, voices) {
     const name = (waiting) => shownName(voices.get(voiceKey("", waiting)) ?? waiting);
-    const examined = lane.voices.filter((voice) => lane.in_work.includes(voice.speaker));
+    // A number is examined, not a voice: of several with one number the latest stands for all.
+    const examined = lane.in_work.map((speaker) => latest(lane.voices, speaker)).filter(Boolean);
     text(this.work, examined.length > 0 ? `Being examined: ${examined.map(shownName).join(", ")}.` : "");
     this.empty.hidden = lane.queue.length > 0;
     this.rows.update(
@@ -28,6 +29,11 @@ export class Queue {
   tick() {
     this.rows.parts.forEach((part) => part.tick());
   }
+}
+
+function latest(voices, speaker) {
+  const own = voices.filter((voice) => voice.speaker === speaker);
+  return own.reduce((one, other) => ((other.stream ?? 1) > (one.stream ?? 1) ? other : one), own[0]);
 }
 
 function row() {

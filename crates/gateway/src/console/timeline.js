@@ -11,6 +11,10 @@ const NARROW = 560;
 const NAME_LETTERS = 18;
 /** The frame's height in the style sheet. */
 const FRAME_MAX = 420;
+/** The server shows so many segments of a live recording, the newest; an ended one has all of them. */
+const LIVE_MAX = 128;
+/** Rows of the table at first, and more with each click: a day of talk has a hundred thousand. */
+const ROWS = 200;
 
 export class Timeline {
   /** `correct(segment, voice)` corrects one segment alone. */
@@ -24,13 +28,19 @@ export class Timeline {
     this.segments = new Keyed(this.marks, mark);
     this.frame = el("div", { class: "timeline-frame" }, this.picture);
     this.rows = el("tbody");
+    this.extent = el("p", { class: "reading" });
+    this.told = el("span", { class: "reading" });
+    this.more = el("button", { class: "button small", type: "button", onclick: () => this.tellMore() }, "Show more");
+    this.rest = el("p", { class: "rest" }, this.told, this.more);
     this.table = el(
       "details",
       { class: "as-table", ontoggle: () => this.tell() },
       el("summary", {}, "As a table"),
       table(this.rows),
+      this.rest,
     );
     this.entries = new Keyed(this.rows, () => entry((segment, voice) => this.correct(segment, voice)));
+    this.rowsShown = ROWS;
     this.buttons = [
       choice("Last 2 minutes", () => this.range("recent")),
       choice("Everything", () => this.range("all")),
@@ -40,7 +50,7 @@ export class Timeline {
       { class: "choices", role: "group", "aria-label": "Range of the time line" },
       ...this.buttons,
     );
-    this.node = el("section", { class: "card timeline-card" }, this.top(), this.frame, this.table);
+    this.node = el("section", { class: "card timeline-card" }, this.top(), this.frame, this.extent, this.table);
     this.chosen = "recent";
     new ResizeObserver(() => this.draw()).observe(this.frame);
   }
@@ -70,6 +80,9 @@ export class Timeline {
     const first = segments.reduce((start, segment) => Math.min(start, segment.start), to);
     const isLong = to - first > RECENT_SECONDS;
     this.choices.hidden = !isLong || !this.lane.live;
+    const isCut = this.lane.live && segments.length >= LIVE_MAX;
+    text(this.buttons[1], isCut ? `Newest ${LIVE_MAX} segments` : "Everything");
+    text(this.extent, isCut ? `The newest ${LIVE_MAX} segments of a live recording are shown; exports have all.` : "");
     const isRecent = isLong && this.lane.live && this.chosen === "recent";
     this.buttons.forEach((button, index) => attributes(button, { "aria-pressed": String((index === 0) === isRecent) }));
     return { from: isRecent ? to - RECENT_SECONDS : Math.min(first, Math.max(0, to - 10)), to };
@@ -93,7 +106,7 @@ export class Timeline {
       (segment) => segment.end > shape.from && this.places.has(voiceKey("", segment)),
     );
     this.segments.update(
-      shown.map((segment) => this.placed(segment, shape)),
+      merged(shown.map((segment) => this.placed(segment, shape))),
       (placed) => `${placed.segment.scope ?? ""}/${placed.segment.segment_id}`,
     );
     const now = shape.x(this.lane.heard_seconds ?? 0);
@@ -106,6 +119,8 @@ export class Timeline {
     return {
       segment,
       voice: this.ofSegment(segment, place),
+      end: segment.end,
+      count: 1,
       x: left,
       width: Math.max(right - left - 1, 2),
       y: shape.y(place),
@@ -114,7 +129,11 @@ export class Timeline {
 
   /** A segment can have a truth of its own: all of a conversation that ended have, and those that were corrected alone. */
   ofSegment(segment, place) {
-    return segment.status ? { ...this.voices[place], ...segment } : this.voices[place];
+    const voice = this.voices[place];
+    if (!segment.status) return voice;
+    // A truth of nobody has no name at all, so the voice's own must not shine through.
+    const nameless = { person_id: undefined, person_name: undefined, origin: undefined, source: undefined };
+    return { ...voice, ...nameless, ...segment };
   }
 
   drawAxis(shape) {
@@ -152,11 +171,19 @@ export class Timeline {
   /** The table is filled only while it is open. */
   tell() {
     if (!this.table.open || !this.lane) return;
-    const told = this.lane.segments
-      .filter((segment) => this.places.has(voiceKey("", segment)))
+    const known = this.lane.segments.filter((segment) => this.places.has(voiceKey("", segment)));
+    const told = known
+      .slice(-this.rowsShown)
       .map((segment) => ({ segment, voice: this.ofSegment(segment, this.places.get(voiceKey("", segment))) }))
       .reverse();
     this.entries.update(told, ({ segment }) => `${segment.scope ?? ""}/${segment.segment_id}`);
+    text(this.told, `The newest ${told.length} of ${known.length} segments.`);
+    this.rest.hidden = told.length === known.length;
+  }
+
+  tellMore() {
+    this.rowsShown += ROWS;
+    this.tell();
   }
 }
 
@@ -177,14 +204,42 @@ function layout(width, voices, { from, to }) {
   };
 }
 
+/**
+ * Marks of one row that lie on each other become one where they say the same, and one that lies within another is left
+ * to the table; so a day of talk has no more marks than pixels.
+ */
+function merged(marks) {
+  const rows = new Map();
+  const kept = [];
+  for (const mark of [...marks].sort((one, other) => one.segment.start - other.segment.start)) {
+    const last = rows.get(mark.y);
+    const right = last ? last.x + last.width : -Infinity;
+    const isApart = mark.x >= right;
+    if (!isApart && (sameTruth(mark.voice, last.voice) || mark.x + mark.width <= right)) {
+      last.width = Math.max(right, mark.x + mark.width) - last.x;
+      last.end = Math.max(last.end, mark.end);
+      last.count += 1;
+    } else {
+      rows.set(mark.y, mark);
+      kept.push(mark);
+    }
+  }
+  return kept;
+}
+
+function sameTruth(one, other) {
+  return one.status === other.status && one.person_id === other.person_id;
+}
+
 function mark() {
   const title = svg("title");
   const node = svg("rect", { class: "mark", height: 16, rx: 3 }, title);
   return {
     node,
-    update({ segment, voice, x, width, y }) {
+    update({ segment, voice, end, count, x, width, y }) {
       attributes(node, { x, y, width, "data-tone": status(voice).tone });
-      text(title, `${shownName(voice)}, ${clock(segment.start)} to ${clock(segment.end)}, ${status(voice).word}`);
+      const many = count > 1 ? `, ${count} segments` : "";
+      text(title, `${shownName(voice)}, ${clock(segment.start)} to ${clock(end)}, ${status(voice).word}${many}`);
     },
   };
 }

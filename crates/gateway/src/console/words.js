@@ -14,9 +14,10 @@ export function status(voice) {
   return STATUS[voice.status] ?? { word: voice.status ?? "Listening", tone: "pending" };
 }
 
-/** What the transcriber calls the voice. */
+/** What the transcriber calls the voice; one that shares its number is told apart by its provider stream. */
 export function ownName(voice) {
-  return voice.label ?? `Voice ${voice.speaker}`;
+  const name = voice.label ?? `Voice ${voice.speaker}`;
+  return voice.stream > 1 ? `${name}.${voice.stream}` : name;
 }
 
 /** Who it is, or what the transcriber calls it. */

@@ -106,8 +106,7 @@ pub(super) async fn listed(service: &Service, limit: usize) -> Result<Vec<Listed
     // One that began within the last moment is not on disk yet.
     let now = seconds(now_ms());
     let fresh = |id: String| (id.clone(), Listed { id, live: true, started_at: now, updated_at: now });
-    let mut all: BTreeMap<String, Listed> =
-        live.into_iter().map(fresh).collect();
+    let mut all: BTreeMap<String, Listed> = live.into_iter().map(fresh).collect();
     for record in records {
         let live = all.contains_key(&record.id);
         let (started_at, updated_at) = (seconds(record.started_ms), seconds(record.updated_ms));
@@ -115,9 +114,8 @@ pub(super) async fn listed(service: &Service, limit: usize) -> Result<Vec<Listed
     }
     let mut conversations: Vec<Listed> = all.into_values().collect();
     let at = |listed: &Listed| if listed.live { listed.started_at } else { listed.updated_at };
-    conversations.sort_by(|a, b| {
-        b.live.cmp(&a.live).then_with(|| at(b).total_cmp(&at(a))).then_with(|| a.id.cmp(&b.id))
-    });
+    conversations
+        .sort_by(|a, b| b.live.cmp(&a.live).then_with(|| at(b).total_cmp(&at(a))).then_with(|| a.id.cmp(&b.id)));
     conversations.truncate(limit);
     Ok(conversations)
 }

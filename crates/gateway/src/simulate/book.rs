@@ -172,18 +172,30 @@ impl Book {
     /// A query brought a voiceprint.
     pub(super) fn note_extracted(&mut self, request: RequestId, embedding: Embedding) -> Voice {
         let Running { voice, samples } = self.running.remove(&request).expect("this book began the query");
-        let clips_kept = self.limits.clips_kept;
-        let known = self.voices.entry(voice).or_insert_with(|| Known {
-            evidence: Evidence::new(clips_kept),
-            class: Class::Pending,
-            answered: 0,
-        });
-        known.evidence.add(Clip { embedding, samples });
+        let known = self.known(voice);
+        // A voice that got its name meanwhile needs no more evidence.
+        if !known.class.is_named() {
+            known.evidence.add(Clip { embedding, samples });
+        }
         known.answered += 1;
-        let is_enough = known.evidence.samples() >= self.floors.evidence;
-        let centroid = if is_enough { known.evidence.centroid() } else { None };
+        let (evidence, answered) = (&known.evidence, known.answered);
+        let (is_long, centroid) = (evidence.samples(), evidence.centroid());
+        let centroid = centroid.filter(|_| is_long >= self.floors.evidence);
         // Without evidence enough, what was said before stands.
-        known.class = self.cast.verdict(voice, known.answered, centroid).unwrap_or(known.class);
+        if let Some(class) = self.cast.verdict(voice, answered, centroid) {
+            self.known(voice).class = class;
+        }
         voice
+    }
+
+    /// Something else is said of a voice, without a query of its own.
+    pub(super) fn note_moved(&mut self, voice: Voice, class: Class) {
+        self.known(voice).class = class;
+    }
+
+    fn known(&mut self, voice: Voice) -> &mut Known {
+        let clips_kept = self.limits.clips_kept;
+        let new = || Known { evidence: Evidence::new(clips_kept), class: Class::Pending, answered: 0 };
+        self.voices.entry(voice).or_insert_with(new)
     }
 }

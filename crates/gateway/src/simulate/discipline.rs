@@ -27,6 +27,8 @@ pub(super) trait Discipline {
     fn handle_extracted(&mut self, request: RequestId, embedding: Embedding, now: Monotonic);
     /// The worker brought nothing.
     fn handle_failed(&mut self, request: RequestId);
+    /// Every number that waits, in work or not.
+    fn waiting(&self) -> BTreeSet<Speaker>;
     /// Every number that could be examined now, if a worker were free for it.
     fn eligible(&self) -> BTreeSet<Speaker>;
     /// Whether the latest verdict on a voice is that it is nobody who is enrolled.
@@ -100,9 +102,13 @@ impl Discipline for Fair {
         self.note(out);
     }
 
-    fn eligible(&self) -> BTreeSet<Speaker> {
+    fn waiting(&self) -> BTreeSet<Speaker> {
         let waiting = self.scheduler.queue(LANE).into_iter().flat_map(|queue| queue.waiting());
-        let mut waiting: BTreeSet<Speaker> = waiting.map(|(voice, ..)| voice.speaker).collect();
+        waiting.map(|(voice, ..)| voice.speaker).collect()
+    }
+
+    fn eligible(&self) -> BTreeSet<Speaker> {
+        let mut waiting = self.waiting();
         self.scheduler.in_work(LANE).iter().for_each(|speaker| {
             waiting.remove(speaker);
         });

@@ -1,7 +1,7 @@
 //! How evenly queries are shared: Jain's index over what each voice got of its fair share.
 //!
-//! A voice's *demand* is the number of queries that it makes when nothing hinders it: a worker for everybody and a budget
-//! without end. Its *fair share* of what was spent is the max-min one: everybody gets the same, nobody more than they demand,
+//! A voice's *demand* is the number of queries that it makes when no other hinders it: there is a worker for everybody and
+//! always a token, and its attempts are what they are. Its *fair share* of what was spent is the max-min one: everybody gets the same, nobody more than they demand,
 //! and what is left over goes to those who want more. On what was got alone the index would only tell how unequal the demand
 //! is.
 

@@ -168,6 +168,11 @@ impl Discipline for Jobs {
         }
     }
 
+    /// Of whom is in work, too, there may be another job, whose own wait is told with it.
+    fn waiting(&self) -> BTreeSet<Speaker> {
+        self.eligible()
+    }
+
     fn eligible(&self) -> BTreeSet<Speaker> {
         let jobs = self.holding.iter().chain(&self.line);
         let free = jobs.filter(|job| !self.book.is_in_work(job.voice.speaker));

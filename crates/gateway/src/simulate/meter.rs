@@ -45,6 +45,10 @@ pub(super) struct Outcome {
     pub(super) served: BTreeMap<Speaker, u32>,
     /// Who could be examined at some moment.
     pub(super) heard: BTreeSet<Speaker>,
+    /// Since when each number waits, as an onlooker sees it, who does not ask the queue for the age of its slots.
+    since: BTreeMap<Speaker, Monotonic>,
+    /// Who still could be examined when everything was over and every worker free.
+    pub(super) forgotten: BTreeSet<Speaker>,
     /// The most attempts that one number had spent at once.
     pub(super) attempts_most: u32,
     /// Tokens that went to voices whose latest verdict was that they are nobody.
@@ -76,6 +80,19 @@ impl Outcome {
             self.owner_since = Some(now);
         }
         self.heard.extend(eligible);
+    }
+
+    /// These numbers wait now, and nobody else.
+    pub(super) fn note_waiting(&mut self, waiting: &BTreeSet<Speaker>, now: Monotonic) {
+        self.since.retain(|speaker, _| waiting.contains(speaker));
+        for speaker in waiting {
+            self.since.entry(*speaker).or_insert(now);
+        }
+    }
+
+    /// How long a number that is selected has waited.
+    pub(super) fn end_wait(&mut self, speaker: Speaker, now: Monotonic) -> Duration {
+        self.since.remove(&speaker).map_or(Duration::ZERO, |since| now.since(since))
     }
 
     /// A voice was selected, whether or not the budget let it be examined.

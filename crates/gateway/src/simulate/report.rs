@@ -27,11 +27,12 @@ pub struct Figures {
     pub queries: Queries,
     /// The longest time from a slot's beginning to its selection.
     pub worst_wait_s: f64,
-    /// No slot waits longer in the service's order.
+    /// No slot waits longer in the service's order. Endless, and null in JSON, where nothing is proved: a trace with several
+    /// provider streams.
     pub bound_s: f64,
-    /// The longest such time of a number that was never examined.
+    /// The longest such time of a slot of a number that was never examined.
     pub worst_first_wait_s: f64,
-    /// No such number waits longer in the service's order.
+    /// No such slot waits longer in the service's order; the same holds of it.
     pub first_bound_s: f64,
     /// Half of the first examinations waited no longer for their selection.
     pub first_wait_p50_s: f64,
@@ -142,6 +143,11 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+/// A wait and its bound, when it has one.
+pub(super) fn beside_bound(wait: f64, bound: f64) -> String {
+    if bound.is_finite() { format!("{wait:.2} / {bound:.2} s") } else { format!("{wait:.2} s / none") }
+}
+
 pub(super) fn seconds_or_never(seconds: Option<f64>, decimals: usize) -> String {
     seconds.map_or(String::from("never"), |seconds| format!("{seconds:.decimals$} s"))
 }
@@ -160,8 +166,10 @@ impl fmt::Display for Figures {
         writeln!(f, "... before the tried        {first}")?;
         writeln!(f, "... and named               {}", after(self.owner_named_after_s))?;
         writeln!(f, "queries from then on        owner {owner}, strangers {rejector}, other people {person}")?;
-        writeln!(f, "longest wait                {:.3} s, bound {:.3} s", self.worst_wait_s, self.bound_s)?;
-        writeln!(f, "... of a first examination  {:.3} s, bound {:.3} s", self.worst_first_wait_s, self.first_bound_s)?;
+        let bound = |bound: f64| if bound.is_finite() { format!("{bound:.3} s") } else { String::from("none") };
+        let (any, of_first) = (bound(self.bound_s), bound(self.first_bound_s));
+        writeln!(f, "longest wait                {:.3} s, bound {any}", self.worst_wait_s)?;
+        writeln!(f, "... of a first examination  {:.3} s, bound {of_first}", self.worst_first_wait_s)?;
         writeln!(f, "... p50 and p99             {:.3} s, {:.3} s", self.first_wait_p50_s, self.first_wait_p99_s)?;
         writeln!(f, "voices examined             {examined} of {voices}")?;
         writeln!(f, "untried passed over         {} times", self.untried_passed_over)?;
@@ -211,8 +219,8 @@ impl fmt::Display for Table {
         for Report { scenario, policy, figures, .. } in &self.reports {
             let owner = seconds_or_never(figures.owner_examined_after_s, 1);
             let first = if figures.owner_examined_first { "yes" } else { "no" };
-            let wait = format!("{:.2} / {:.2} s", figures.worst_wait_s, figures.bound_s);
-            let first_wait = format!("{:.2} / {:.2} s", figures.worst_first_wait_s, figures.first_bound_s);
+            let wait = beside_bound(figures.worst_wait_s, figures.bound_s);
+            let first_wait = beside_bound(figures.worst_first_wait_s, figures.first_bound_s);
             writeln!(
                 f,
                 "{:<10} {:<14} {owner:>8} {first:>5}  {wait:>17}  {first_wait:>17}  {:>6}  {:>4.0} %  {:>6.0} %  {:>5.2}  {:>6.1} s",

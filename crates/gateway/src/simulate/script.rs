@@ -148,15 +148,16 @@ impl Script {
         setup
     }
 
-    /// Whether no run takes longer. Recorded ones took what they took, whatever became of them.
-    pub(super) fn is_within(&self, deadline: Duration) -> bool {
-        matches!(self.runs, Runs::Recorded { .. }) || self.machine.slowest < deadline
-    }
-
     /// How many different numbers speak.
     pub(super) fn numbers(&self) -> usize {
         let said = self.arrivals.iter().flat_map(|arrival| &arrival.said);
         said.map(|said| said.speaker).collect::<BTreeSet<Speaker>>().len()
+    }
+
+    /// Whether everybody speaks in one provider stream.
+    pub(super) fn is_one_stream(&self) -> bool {
+        let mut streams = self.arrivals.iter().flat_map(|arrival| &arrival.said).map(|said| said.stream);
+        streams.next().is_none_or(|first| streams.all(|stream| stream == first))
     }
 
     /// How somebody sounds whose query begins at a moment.
@@ -164,7 +165,7 @@ impl Script {
         if speaker.0 == OWNER && at < self.clear_from { Hearing::Noisy } else { Hearing::Clear }
     }
 
-    /// The same, with a worker for everybody, runs that take no time to speak of, and a budget without end.
+    /// The same, with a worker for everybody and runs that take no time to speak of.
     pub(super) fn unhindered(&self) -> Self {
         let machine = Machine { workers: self.numbers().max(1), slowest: Duration::from_millis(1) };
         let runs = match &self.runs {

@@ -101,8 +101,9 @@ impl Slots {
             Order::Youngest => (u64::MAX - since, 0, 0, voice),
             Order::Service | Order::NoUntried if self.is_by_age(voice, now) => (0, since, 0, voice),
             Order::Service | Order::NoUntried => {
+                let tried = u64::from(self.order == Order::Service && standing.tried == Tried::Before);
                 let far = u64::from(standing.near_owner == NearOwner::Far);
-                (1 + far, u64::MAX - fresh.min(self.book.query_max()), since, voice)
+                (1 + 2 * tried + far, u64::MAX - fresh.min(self.book.query_max()), since, voice)
             }
         }
     }
@@ -111,6 +112,38 @@ impl Slots {
         match self.order {
             Order::Service | Order::NoUntried => self.queue.is_by_age(voice, now),
             Order::Owner | Order::Even | Order::Youngest => false,
+        }
+    }
+
+    /// The recorded voice, when it is the next or goes behind the next for its number alone; otherwise who is the next.
+    pub(super) fn poll_as_recorded(&mut self, recorded: Voice, now: Monotonic) -> Result<Dispatch, Option<Voice>> {
+        let next = self.next(now);
+        let is_next = next.is_some_and(|next| self.rank(next, now) == self.rank(recorded, now));
+        if is_next { Ok(self.dispatch(recorded, now)) } else { Err(next) }
+    }
+
+    /// A slot's place, but for its number; none for a voice that cannot start.
+    fn rank(&self, voice: Voice, now: Monotonic) -> Option<(u64, u64, u64)> {
+        let (slot, standing) = (self.queue.slot(voice)?, self.standing(voice)?);
+        let fresh = self.queue.fresh(voice).map_or(0, Spans::samples);
+        let (first, second, third, _) = self.place(voice, (slot, fresh), standing, now);
+        Some((first, second, third))
+    }
+
+    fn dispatch(&mut self, voice: Voice, now: Monotonic) -> Dispatch {
+        let by_age = self.is_by_age(voice, now);
+        let (slot, fresh) = self.queue.take(voice, now);
+        let waited = Waited { waited: now.since(slot.since), by_age };
+        let dispatch = self.book.begin(voice, (slot.segment.clone(), fresh), waited);
+        self.asked.insert(dispatch.request, slot);
+        dispatch
+    }
+
+    /// Another voice was judged, and with it this one: a name ends its waiting.
+    pub(super) fn handle_moved(&mut self, voice: Voice, class: Class) {
+        self.book.note_moved(voice, class);
+        if class.is_named() {
+            self.queue.unslot(voice);
         }
     }
 
@@ -152,12 +185,7 @@ impl Discipline for Slots {
 
     fn poll_dispatch(&mut self, now: Monotonic, _free: usize) -> Option<Dispatch> {
         let voice = self.next(now)?;
-        let by_age = self.is_by_age(voice, now);
-        let (slot, fresh) = self.queue.take(voice, now);
-        let waited = Waited { waited: now.since(slot.since), by_age };
-        let dispatch = self.book.begin(voice, (slot.segment.clone(), fresh), waited);
-        self.asked.insert(dispatch.request, slot);
-        Some(dispatch)
+        Some(self.dispatch(voice, now))
     }
 
     fn handle_reserved(&mut self, request: RequestId, selection: &Selection) {
@@ -181,6 +209,10 @@ impl Discipline for Slots {
         self.asked.remove(&request);
         let voice = self.book.end(request);
         self.queue.restore(voice);
+    }
+
+    fn waiting(&self) -> BTreeSet<Speaker> {
+        self.queue.waiting().map(|(voice, ..)| voice.speaker).collect()
     }
 
     fn eligible(&self) -> BTreeSet<Speaker> {

@@ -1,14 +1,16 @@
 //! What many seeds came to: one row for a scenario and a policy, or for a scenario and an option.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
+use matcher_core::Speaker;
 use serde::Serialize;
 
 use super::meter::Outcome;
 use super::policy::Policy;
-use super::report::{Figures, percentile};
+use super::report::{Figures, percentile, seconds_or_never};
 use super::scenario::Scenario;
 use super::setup::Setup;
 use super::variant::Variant;
@@ -23,17 +25,21 @@ pub(super) struct Many {
     pub(super) heard: usize,
 }
 
-/// Plays each seed under each policy and setup, and counts what it demands once.
+/// Plays each seed under each policy and setup, and counts once what it demands under each setup.
 pub(super) fn play(scenario: Scenario, seeds: Range<u64>, cases: &[(Policy, Setup)]) -> Vec<Many> {
     let mut all: Vec<Many> =
         cases.iter().map(|_| Many { figures: Vec::new(), first_waits: Vec::new(), heard: 0 }).collect();
     for seed in seeds {
         let script = scenario.script(seed);
-        let demand = demand(&script, &Setup::default());
+        let mut demands: Vec<(&Setup, BTreeMap<Speaker, u32>)> = Vec::new();
         for ((policy, setup), many) in cases.iter().zip(&mut all) {
-            let (machine, bounds) = (script.machine, bounds(&script, setup));
+            if demands.last().is_none_or(|(of, _)| *of != setup) {
+                demands.push((setup, demand(&script, setup)));
+            }
+            let demand = demands.last().map(|(_, demand)| demand).expect("the demand was just counted");
+            let (machine, bounds) = (setup.machine(script.machine), bounds(&script, setup));
             let outcome: Outcome = world::run(script.clone(), *policy, setup);
-            many.figures.push(Figures::new(&outcome, &demand, machine, bounds));
+            many.figures.push(Figures::new(&outcome, demand, machine, bounds));
             many.heard += outcome.heard.len();
             many.first_waits.extend(outcome.first_waits);
         }
@@ -55,9 +61,9 @@ pub struct Row {
     pub runs: usize,
     /// Of these, the share in which the owner was examined.
     pub owner_examined: f64,
-    /// ... within so long of having said enough, in half of them.
-    pub owner_examined_p50_s: f64,
-    /// ... and in nine of ten; whoever never was counts as the longest.
+    /// Within so long of having said enough the owner was examined in half of all runs; null when they were in fewer.
+    pub owner_examined_p50_s: Option<f64>,
+    /// ... and in nine of ten.
     pub owner_examined_p90_s: Option<f64>,
     /// The share in which the owner had their name in the end.
     pub owner_named: f64,
@@ -103,8 +109,8 @@ impl Row {
             option,
             runs: figures.len(),
             owner_examined: examined.len() as f64 / figures.len() as f64,
-            owner_examined_p50_s: percentile(&examined, 50),
-            owner_examined_p90_s: examined.get((figures.len() * 9).div_ceil(10) - 1).map(Duration::as_secs_f64),
+            owner_examined_p50_s: within(&examined, (figures.len(), 50)),
+            owner_examined_p90_s: within(&examined, (figures.len(), 90)),
             owner_named: named.len() as f64 / figures.len() as f64,
             owner_named_p50_s: percentile(&named, 50),
             first_wait_p99_s: percentile(&many.first_waits, 99),
@@ -126,12 +132,8 @@ impl Row {
 
     fn write(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        let nine_of_ten = self.owner_examined_p90_s.map_or(String::from("never"), |after| format!("{after:.1} s"));
-        let half = if self.owner_examined < 0.5 {
-            String::from("never")
-        } else {
-            format!("{:.1} s", self.owner_examined_p50_s)
-        };
+        let [half, nine_of_ten] =
+            [self.owner_examined_p50_s, self.owner_examined_p90_s].map(|s| seconds_or_never(s, 1));
         let owner = format!("{half} / {nine_of_ten}");
         let to_bound = format!("{:.2} / {:.2}", self.wait_to_bound, self.first_wait_to_bound);
         writeln!(
@@ -158,6 +160,12 @@ fn times(figures: &[Figures], of: fn(&Figures) -> Option<f64>) -> Vec<Duration> 
     let mut times: Vec<Duration> = figures.iter().filter_map(of).map(Duration::from_secs_f64).collect();
     times.sort_unstable();
     times
+}
+
+/// The time within which so many of a hundred of all runs had come to it; whoever never did counts as the longest.
+fn within(sorted: &[Duration], (runs, percent): (usize, usize)) -> Option<f64> {
+    let rank = (runs * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).map(Duration::as_secs_f64)
 }
 
 /// Every scenario under several policies, or under several options.

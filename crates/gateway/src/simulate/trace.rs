@@ -43,6 +43,7 @@ pub struct Trace {
     pub(in crate::simulate) lanes: Vec<RecordedLane>,
     /// Entries that the recorder could not keep.
     lost: u64,
+    /// Whether it ends before its server did, or in the middle of a line.
     is_cut: bool,
 }
 
@@ -54,25 +55,31 @@ impl Trace {
     pub fn read(path: &Path) -> Result<Self, TraceError> {
         let wrong = |trouble: &dyn std::fmt::Display| TraceError(format!("{}: {trouble}", path.display()));
         let file = File::open(path).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
-        let lines = BufReader::new(file).lines();
-        Self::parse(lines.map(|line| line.map_err(|error| error.to_string()))).map_err(|trouble| wrong(&trouble))
+        Self::parse(BufReader::new(file)).map_err(|trouble| wrong(&trouble))
     }
 
-    pub(in crate::simulate) fn parse(lines: impl Iterator<Item = Result<String, String>>) -> Result<Self, String> {
-        let mut lines = (1..).zip(lines);
-        let (_, first) = lines.next().ok_or("is empty; `rollcall serve --record FILE` records a trace")?;
-        let header = Header::parse(&first?).map_err(|error| format!("line 1: {error}"))?;
+    /// A last line without an end was not written to its end: its server died, and what is before it is a recording.
+    pub(in crate::simulate) fn parse(mut lines: impl BufRead) -> Result<Self, String> {
+        let first = next_line(&mut lines)
+            .map_err(|error| format!("line 1: {error}"))?
+            .ok_or("is empty; `rollcall serve --record FILE` records a trace")?;
+        let header = Header::parse(&first).map_err(|error| format!("line 1: {error}"))?;
         let mut trace = Self { header, lanes: Vec::new(), lost: 0, is_cut: false };
-        for (number, line) in lines {
-            let line: Line = line
-                .and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()))
-                .map_err(|error| format!("line {number}: {error}"))?;
-            trace.add(line).map_err(|error| format!("line {number}: {error}"))?;
+        for number in 2_u64.. {
+            let at = |error: &dyn std::fmt::Display| format!("line {number}: {error}");
+            let Some(text) = next_line(&mut lines).map_err(|error| at(&error))? else { break };
+            match serde_json::from_str(&text) {
+                Ok(line) => trace.add(line).map_err(|error| at(&error))?,
+                Err(_) if !text.ends_with('\n') => trace.is_cut = true,
+                Err(error) => return Err(at(&error)),
+            }
         }
         Ok(trace)
     }
 
-    fn add(&mut self, Line { t, lane, event }: Line) -> Result<(), String> {
+    fn add(&mut self, line: Line) -> Result<(), String> {
+        line.check()?;
+        let Line { t, lane, event } = line;
         match event {
             Event::Lost { entries } => self.lost += entries,
             Event::Full {} => self.is_cut = true,
@@ -85,6 +92,7 @@ impl Trace {
             | Event::Undelivered(_)
             | Event::Ran { .. }
             | Event::Judged { .. }
+            | Event::Moved { .. }
             | Event::Changed {}
             | Event::Left {} => {
                 let held = self.lanes.iter_mut().rev().find(|held| held.number == lane);
@@ -92,10 +100,16 @@ impl Trace {
                 if held.events.last().is_some_and(|(before, _)| *before > t) {
                     return Err(format!("lane {lane} goes back in time"));
                 }
-                event.check()?;
                 held.events.push((t, event));
             }
         }
         Ok(())
     }
+}
+
+/// With its end, where it has one; none after the last.
+fn next_line(lines: &mut impl BufRead) -> Result<Option<String>, String> {
+    let mut line = String::new();
+    let read = lines.read_line(&mut line).map_err(|error| error.to_string())?;
+    Ok((read > 0).then_some(line))
 }

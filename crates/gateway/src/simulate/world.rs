@@ -55,17 +55,17 @@ pub(super) fn run_with(
     setup: &Setup,
 ) -> Outcome {
     let setup = script.within(setup);
-    assert!(script.is_within(setup.limits.reservation_deadline), "no run of a scenario passes its deadline");
     let arrivals = std::mem::take(&mut script.arrivals);
     let mut budget = Budget::new(setup.budget, GENERATION, Monotonic::ZERO);
     spend(&mut budget, script.spent);
+    let free = setup.machine(script.machine).workers;
     let mut world = World {
         discipline: discipline(&script, setup.limits),
         budget,
         timeline: Timeline::new(script.rate, script.rate.samples_in(RING)),
         heard: (Monotonic::ZERO, 0),
         now: Monotonic::ZERO,
-        free: script.machine.workers,
+        free,
         running: BTreeMap::new(),
         segments: 0,
         outcome: Outcome::of(script.cast.owners()),
@@ -75,15 +75,19 @@ pub(super) fn run_with(
     world.outcome
 }
 
-/// Whole tokens that were gone before: a conversation before this one spent them, on numbers that nobody has here.
+/// Whole tokens that were gone before: conversations before this one spent them, on one voice, each until its attempts were
+/// spent as well.
 fn spend(budget: &mut Budget, tokens: u32) {
-    let before = budget.generation();
-    for token in 0..tokens.min(budget.limits().burst.get()) {
-        let nobody = Speaker(u32::MAX - token / budget.limits().attempts_max);
-        let spent = budget.reserve(before, nobody, Monotonic::ZERO).expect("a full bucket holds its burst");
-        budget.settle(spent, budget::Outcome::Extracted);
+    const SOMEBODY: Speaker = Speaker(0);
+    let next = |budget: &mut Budget| budget.handle_rollover(Generation(budget.generation().0 + 1));
+    for _ in 0..tokens.min(budget.limits().burst.get()) {
+        if budget.attempts_left(SOMEBODY) == 0 {
+            next(budget);
+        }
+        let spent = budget.reserve(budget.generation(), SOMEBODY, Monotonic::ZERO);
+        budget.settle(spent.expect("a full bucket holds its burst"), budget::Outcome::Extracted);
     }
-    budget.handle_rollover(Generation(before.0 + 1));
+    next(budget);
 }
 
 impl World {
@@ -93,6 +97,7 @@ impl World {
             let said = arrivals.peek().map(|arrival| Monotonic::from_origin(arrival.at));
             let ended = self.running.keys().next().map(|(at, _)| *at);
             let Some(next) = said.into_iter().chain(ended).min() else {
+                self.outcome.forgotten = self.discipline.eligible();
                 return;
             };
             self.advance(next);
@@ -104,6 +109,7 @@ impl World {
                 // Nobody is heard for the first time without a message.
                 self.outcome.note_eligible(&self.discipline.eligible(), self.now);
             }
+            self.outcome.note_waiting(&self.discipline.waiting(), self.now);
             self.give_turns();
         }
     }
@@ -115,7 +121,7 @@ impl World {
         }
         self.now = to;
         let (since, samples) = self.heard;
-        self.listen_until(samples + self.script.rate.samples_in(to.since(since)));
+        self.listen_until(samples.saturating_add(self.script.rate.samples_in(to.since(since))));
     }
 
     fn listen_until(&mut self, end: u64) {
@@ -169,7 +175,9 @@ impl World {
             let Some(dispatch) = self.discipline.poll_dispatch(self.now, self.free) else {
                 return;
             };
-            let selected = self.selected(&dispatch);
+            // Where a number has several jobs, the longest of these waits is the job's own.
+            let waited = self.outcome.end_wait(dispatch.speaker, self.now).max(dispatch.waited);
+            let selected = Selected { waited, ..self.selected(&dispatch) };
             self.outcome.note_selected(&selected);
             match self.reserve(&dispatch) {
                 Err(refusal) => self.discipline.handle_refused(dispatch.request, refusal),

@@ -140,7 +140,8 @@ impl Attributes {
             self.text("speaker_id.target", target.as_str());
             self.text("speaker_id.decision", decision.as_str());
         }
-        if let Some(reason) = examined.exit {
+        // With a decision it is another slot of the voice that exits, because the voice has its name now.
+        if let Some(reason) = examined.exit.filter(|_| examined.decision.is_none()) {
             self.text("speaker_id.exit", reason.as_str());
         }
         let Some(verdict) = examined.verdict else { return };

@@ -35,12 +35,8 @@ const VOICES: u32 = 16;
 /// Load before the measurement, until memory and caches are as they stay.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What waits for the collector is sent within this; it belongs to the queries before it.
-const EXPORTED_WITHIN: Duration = Duration::from_millis(1_500);
-
-/// More often than by default, so that every measurement holds some exports of each kind.
-const SPANS_EVERY_MS: u64 = 1_000;
-const METRICS_EVERY_MS: u64 = 5_000;
+/// What waits for the collector is sent within this, by default; it belongs to the queries before it.
+const EXPORTED_WITHIN: Duration = Duration::from_millis(5_500);
 
 /// How it is measured.
 #[derive(Debug, Clone, Copy)]
@@ -115,8 +111,6 @@ fn exports(sink: &Sink) -> Vec<(&'static str, String)> {
         ("OTEL_SDK_DISABLED", "false".to_owned()),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", sink.endpoint()),
         ("OTEL_TRACES_SAMPLER", "always_on".to_owned()),
-        ("OTEL_BSP_SCHEDULE_DELAY", SPANS_EVERY_MS.to_string()),
-        ("OTEL_METRIC_EXPORT_INTERVAL", METRICS_EVERY_MS.to_string()),
     ]
 }
 

@@ -11,6 +11,7 @@ use matcher_core::{Donor, Embedding, Event, LaneId, RequestId, Scheduler};
 use super::Conversation;
 use super::query::{Judging, Returned};
 use crate::live::corrections::{NotCorrected, Word};
+use crate::live::journal::told_in;
 
 /// The longest wait for what people decided: far below the deadline of a query, whose evidence is kept when it passes.
 pub(super) const HEARING_MAX: Duration = Duration::from_secs(1);
@@ -35,17 +36,21 @@ impl Conversation {
             if let Some(Returned { received, traced, .. }) = this.returned.remove(&request) {
                 this.judging = Judging { received, traced };
             }
-            this.step(ctx, |core, now, out| match word {
-                Ok(word) => {
-                    word.apply(lane, core, out);
-                    core.handle_extracted(request, embedding, now, out);
+            let mut told = Vec::new();
+            this.step(ctx, |core, now, out| {
+                match word {
+                    Ok(word) => {
+                        word.apply(lane, core, out);
+                        core.handle_extracted(request, embedding, now, out);
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "what people decided cannot be read; nothing new is published");
+                        core.handle_unauthorised(request, embedding, now, out);
+                    }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "what people decided cannot be read; nothing new is published");
-                    core.handle_unauthorised(request, embedding, now, out);
-                }
+                told = told_in(lane, out);
             });
-            this.recorder.judged(request, &this.scheduler, &this.service.settings.policy, this.now());
+            this.recorder.judged((request, told), &this.scheduler, &this.service.settings.policy, this.now());
             std::mem::take(&mut this.judging).traced.judged();
         }));
     }

@@ -188,6 +188,10 @@ impl Conversation {
         if let Some(asked) = self.asked.remove(&request) {
             asked.traced.failed(kind);
         }
+        // It has its voiceprint, and what people decided is still being read.
+        if let Some(returned) = self.returned.remove(&request) {
+            returned.traced.failed(kind);
+        }
         if let Some(query) = self.open.remove(&request) {
             ctx.cancel_future(query.future);
             self.service.telemetry.metrics().extraction_failed(kind);

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gpu_worker::Course;
-use matcher_core::{Dispatch, Event, Generation, Monotonic, Refusal, SegmentId, Speaker};
+use matcher_core::{Dispatch, Event, Generation, LaneId, Monotonic, Refusal, Scope, SegmentId, Speaker};
 use telemetry::traces::{Ending, Examined, Verdict};
 use telemetry::{Class, FailureKind, TraceContext, Violation};
 
@@ -80,8 +80,10 @@ struct Noted {
     conversation: String,
     recording: String,
     segment: SegmentId,
+    lane: LaneId,
     generation: Generation,
     speaker: Speaker,
+    scope: Scope,
     class: Class,
     attempts: u32,
     evidence_seconds: f64,
@@ -117,7 +119,9 @@ impl Traced {
             recording: origin.recording.to_owned(),
             segment: dispatch.segment.clone(),
             generation: dispatch.generation,
+            lane: dispatch.lane,
             speaker: dispatch.speaker,
+            scope: dispatch.scope.clone(),
             class: labels::class(dispatch.tried),
             attempts: origin.attempts,
             evidence_seconds: seconds(dispatch.evidence),
@@ -160,13 +164,15 @@ impl Traced {
     pub(super) fn note(&mut self, event: &Event) {
         let Some(noted) = self.0.as_mut() else { return };
         match event {
-            Event::Decided { speaker, target, ending, .. } if *speaker == noted.speaker => {
+            Event::Decided { lane, speaker, target, ending } if noted.is_about(*lane, *speaker) => {
                 noted.examined.decision = Some((labels::target(*target), labels::decision(*ending)));
             }
-            Event::Exited { speaker, reason, .. } if *speaker == noted.speaker => {
+            Event::Exited { lane, speaker, reason, .. } if noted.is_about(*lane, *speaker) => {
                 noted.examined.exit = Some(labels::exit(*reason));
             }
-            Event::Published { state, .. } if state.speaker == noted.speaker => {
+            Event::Published { lane, state, .. }
+                if noted.is_about(*lane, state.speaker) && state.scope == noted.scope =>
+            {
                 let (status, distance, runner_up) = (state.status.as_str(), state.distance, state.runner_up);
                 noted.examined.verdict = Some(Verdict { status, distance, runner_up });
             }
@@ -224,6 +230,11 @@ impl Drop for Traced {
 }
 
 impl Noted {
+    /// The step in which it is judged may change other voices as well.
+    fn is_about(&self, lane: LaneId, speaker: Speaker) -> bool {
+        lane == self.lane && speaker == self.speaker
+    }
+
     fn end(mut self: Box<Self>, ending: Ending) {
         // What waits for the exporter must not keep the service.
         let Some(service) = self.service.take() else { return };

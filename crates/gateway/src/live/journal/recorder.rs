@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{SyncSender, TrySendError};
 
 use matcher_core::{
-    Batch, Cap, Device, Dispatch, Explanation, Gallery, Generation, Join, LaneId, Monotonic, PersonId, Policy, Refusal,
-    RequestId, Scheduler, Scope, Span, Spans, Speaker, Status,
+    Batch, Cap, Device, Dispatch, Event, Explanation, Gallery, Generation, Join, LaneId, Monotonic, PersonId, Policy,
+    Refusal, RequestId, Scheduler, Scope, Span, Spans, Speaker, Status,
 };
 
-use super::writer::{Entry, Losses, Message, Place, What};
+use super::writer::{Backlog, Entry, Message, Place, What};
 use crate::simulate::trace::line::{Class, Joined};
 
 /// Whether a lane brought voices along.
@@ -47,9 +47,24 @@ struct Query {
     reserved: Option<Monotonic>,
 }
 
-/// See the module's text. Without a recording every call returns at once.
+/// The voices of a lane of which these events say something new: whoever claims one person is decided on together. A name that
+/// is taken back is told with what the voice is now, so what is published is all.
+pub(in crate::live) fn told_in(lane: LaneId, events: &[Event]) -> Vec<(Speaker, Scope)> {
+    let mut told: Vec<(Speaker, Scope)> = Vec::new();
+    for event in events {
+        if let Event::Published { lane: of, state, .. } = event
+            && *of == lane
+            && !told.iter().any(|(speaker, scope)| *speaker == state.speaker && *scope == state.scope)
+        {
+            told.push((state.speaker, state.scope.clone()));
+        }
+    }
+    told
+}
+
+/// See the module's text. Without a recording, and after its end, every call returns at once.
 pub(in crate::live) struct Recorder {
-    entries: Option<(SyncSender<Message>, Losses)>,
+    entries: Option<(SyncSender<Message>, Backlog)>,
     /// Bounded like the scheduler's own queries.
     queries: BTreeMap<RequestId, Query>,
     /// The lanes that are here, and their generation.
@@ -57,20 +72,31 @@ pub(in crate::live) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) const fn new(entries: Option<(SyncSender<Message>, Losses)>) -> Self {
+    pub(super) const fn new(entries: Option<(SyncSender<Message>, Backlog)>) -> Self {
         Self { entries, queries: BTreeMap::new(), lanes: BTreeMap::new() }
     }
 
-    const fn is_on(&self) -> bool {
+    pub(super) const fn is_on(&self) -> bool {
         self.entries.is_some()
     }
 
-    fn push(&self, place: Place, at: Monotonic, what: What) {
-        if let Some((entries, losses)) = &self.entries
-            && entries.try_send(Message::Entry(Entry { place, at, what })).is_err()
-        {
-            losses.count();
+    fn push(&mut self, place: Place, at: Monotonic, what: What) {
+        let Some((entries, backlog)) = &self.entries else { return };
+        if !backlog.has_taken(&what) {
+            return;
         }
+        match entries.try_send(Message::Entry(Entry { place, at, what })) {
+            Err(TrySendError::Full(Message::Entry(entry))) => backlog.lose(&entry.what),
+            Err(TrySendError::Disconnected(_)) => self.end(),
+            Ok(()) | Err(TrySendError::Full(Message::Stop)) => {}
+        }
+    }
+
+    /// The writer is gone: the recording has its full size, or the disk took no more.
+    fn end(&mut self) {
+        self.entries = None;
+        self.queries.clear();
+        self.lanes.clear();
     }
 
     /// A lane enters.
@@ -95,7 +121,7 @@ impl Recorder {
     }
 
     /// Segments came.
-    pub(in crate::live) fn heard(&self, lane: LaneId, batch: &Batch, at: Monotonic) {
+    pub(in crate::live) fn heard(&mut self, lane: LaneId, batch: &Batch, at: Monotonic) {
         if self.lanes.get(&lane) != Some(&batch.generation) {
             return;
         }
@@ -154,26 +180,36 @@ impl Recorder {
         }
     }
 
-    /// The voiceprint was judged: what is said of the voice now.
+    /// The voiceprint was judged: what is said of the voice now, and of the others of whom something was told then.
     pub(in crate::live) fn judged(
         &mut self,
-        request: RequestId,
+        (request, told): (RequestId, Vec<(Speaker, Scope)>),
         scheduler: &Scheduler,
         policy: &Policy,
         at: Monotonic,
     ) {
         let Some(Query { place, speaker, scope, .. }) = self.queries.remove(&request) else { return };
-        let explained = scheduler.explain(place.lane, speaker).into_iter().find(|told| told.state.scope == scope);
-        let gallery = scheduler.gallery(place.lane);
-        if let Some((explained, gallery)) = explained.zip(gallery) {
-            self.push(place, at, What::Judged { speaker, scope, class: class(&explained, gallery, policy) });
+        let Some(gallery) = scheduler.gallery(place.lane) else { return };
+        let class_of = |speaker: Speaker, scope: &Scope| {
+            let explained = scheduler.explain(place.lane, speaker).into_iter().find(|told| told.state.scope == *scope);
+            explained.map(|explained| class(&explained, gallery, policy))
+        };
+        let others: Vec<_> = told.into_iter().filter(|other| (other.0, &other.1) != (speaker, &scope)).collect();
+        if let Some(class) = class_of(speaker, &scope) {
+            self.push(place, at, What::Judged { speaker, scope, class });
+        }
+        for (speaker, scope) in others {
+            if let Some(class) = class_of(speaker, &scope) {
+                self.push(place, at, What::Moved { speaker, scope, class });
+            }
         }
     }
 
     /// What voices are no longer follows from what is recorded: people decided something, or changed.
-    pub(in crate::live) fn changed(&self, at: Monotonic) {
-        for (lane, generation) in &self.lanes {
-            self.push(Place::of((*lane, *generation)), at, What::Changed);
+    pub(in crate::live) fn changed(&mut self, at: Monotonic) {
+        let places: Vec<Place> = self.lanes.iter().map(|(lane, generation)| Place::of((*lane, *generation))).collect();
+        for place in places {
+            self.push(place, at, What::Changed);
         }
     }
 }

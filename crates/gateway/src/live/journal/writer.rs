@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
@@ -54,25 +54,75 @@ pub(super) enum What {
     Undelivered { speaker: Speaker, scope: Scope },
     Ran { speaker: Speaker, scope: Scope, took: Duration, brought: Brought },
     Judged { speaker: Speaker, scope: Scope, class: Class },
+    Moved { speaker: Speaker, scope: Scope, class: Class },
     Changed,
     Left,
 }
 
-/// Entries that found no room.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Losses(Arc<AtomicU64>);
-
-impl Losses {
-    pub(super) fn count(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
+impl What {
+    /// Stretches of audio that it names: nearly all the memory that it takes.
+    fn stretches(&self) -> usize {
+        match self {
+            Self::Heard { segments, .. } => segments.len(),
+            Self::Reserved { spans, .. } => spans.len(),
+            Self::Joined(_)
+            | Self::Selected { .. }
+            | Self::Denied { .. }
+            | Self::Refused { .. }
+            | Self::Undelivered { .. }
+            | Self::Ran { .. }
+            | Self::Judged { .. }
+            | Self::Moved { .. }
+            | Self::Changed
+            | Self::Left => 0,
+        }
     }
 }
 
-/// The new numbers of one lane. They go with the lane, so at most as many are held as lanes are open.
+/// Stretches that wait for the disk. A message may bring 512, so the number of entries alone would allow 200 MB; these are
+/// three. Beyond them an entry is lost, as beyond the number of entries.
+const STRETCHES_MAX: usize = 1 << 16;
+
+/// What waits for the disk, and what found no room. Copies are one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Backlog(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    lost: AtomicU64,
+    stretches: AtomicUsize,
+}
+
+impl Backlog {
+    /// Room for what is to be written; without room it is lost. The writer gives the room back.
+    pub(super) fn has_taken(&self, what: &What) -> bool {
+        let stretches = what.stretches();
+        let waiting = self.0.stretches.fetch_add(stretches, Ordering::Relaxed);
+        // An entry that finds nothing waiting may be as large as it is.
+        let is_room = waiting == 0 || waiting + stretches <= STRETCHES_MAX;
+        if !is_room {
+            self.lose(what);
+        }
+        is_room
+    }
+
+    /// What had room did not go out.
+    pub(super) fn lose(&self, what: &What) {
+        self.give_back(what);
+        self.0.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, what: &What) {
+        self.0.stretches.fetch_sub(what.stretches(), Ordering::Relaxed);
+    }
+
+    fn take_lost(&self) -> u64 {
+        self.0.lost.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// The new numbers of one lane. They go with the lane, so at most as many of these are held as lanes are open. Each number that
+/// is heard stands in the file, so the recording's full size bounds them as well: a few tens of bytes for each segment in it.
 #[derive(Default)]
 struct Numbers {
     lane: u32,
@@ -104,13 +154,13 @@ pub(super) struct Writer {
     began: Monotonic,
     lanes: BTreeMap<Place, Numbers>,
     lanes_seen: u32,
-    losses: Losses,
+    backlog: Backlog,
 }
 
 impl Writer {
-    pub(super) fn new(file: File, bytes_max: u64, began: Monotonic, losses: Losses) -> Self {
+    pub(super) fn new(file: File, bytes_max: u64, began: Monotonic, backlog: Backlog) -> Self {
         let (file, lanes) = (BufWriter::new(file), BTreeMap::new());
-        Self { file, written: 0, bytes_max, began, lanes, lanes_seen: 0, losses }
+        Self { file, written: 0, bytes_max, began, lanes, lanes_seen: 0, backlog }
     }
 
     pub(super) fn begin(&mut self, header: &Header) -> io::Result<()> {
@@ -126,6 +176,7 @@ impl Writer {
     }
 
     fn take(&mut self, entries: &Receiver<Message>) -> io::Result<()> {
+        let mut latest = 0;
         loop {
             let message = match entries.try_recv() {
                 Ok(message) => message,
@@ -136,12 +187,11 @@ impl Writer {
                     entries.recv().unwrap_or(Message::Stop)
                 }
             };
-            let Message::Entry(entry) = message else { return self.file.flush() };
+            let Message::Entry(entry) = message else { return self.end(latest) };
+            self.backlog.give_back(&entry.what);
             let t = nanos(entry.at.since(self.began));
-            let lost = self.losses.take();
-            if lost > 0 {
-                self.write(&Line { t, lane: 0, event: Event::Lost { entries: lost } })?;
-            }
+            latest = latest.max(t);
+            self.write_lost(t)?;
             if let Some(line) = self.line(entry, t) {
                 self.write(&line)?;
             }
@@ -154,6 +204,18 @@ impl Writer {
                 );
                 return Ok(());
             }
+        }
+    }
+
+    fn end(&mut self, t: u64) -> io::Result<()> {
+        self.write_lost(t)?;
+        self.file.flush()
+    }
+
+    fn write_lost(&mut self, t: u64) -> io::Result<()> {
+        match self.backlog.take_lost() {
+            0 => Ok(()),
+            entries => self.write(&Line { t, lane: 0, event: Event::Lost { entries } }),
         }
     }
 
@@ -219,6 +281,10 @@ impl Numbers {
             What::Judged { speaker, scope, class } => {
                 let (voice, stream) = self.of(speaker, &scope);
                 Event::Judged { voice, stream, class }
+            }
+            What::Moved { speaker, scope, class } => {
+                let (voice, stream) = self.of(speaker, &scope);
+                Event::Moved { voice, stream, class }
             }
         }
     }

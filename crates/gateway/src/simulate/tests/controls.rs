@@ -5,17 +5,16 @@
 
 use super::*;
 
-/// Each scenario, and the least share of seeds in which the order of arrival breaks what the service's order holds. In the
-/// flood nobody is examined twice, so there is nothing to pass over, and the budget bounds every wait.
-const BROKEN: [(Scenario, f64); 8] = [
+/// The least share of seeds in which the order of arrival breaks what the service's order holds. The flood and the noise are not
+/// here: in the flood nobody is examined twice, so there is nothing to pass over, and the budget bounds every wait; in the noise
+/// there is hardly anybody but the owner.
+const BROKEN: [(Scenario, f64); 6] = [
     (Scenario::Seed, 1.0),
     (Scenario::Household, 0.75),
     (Scenario::Meeting, 0.95),
-    (Scenario::Flood, 0.0),
     (Scenario::Resends, 0.1),
     (Scenario::Bursts, 0.95),
     (Scenario::Overload, 1.0),
-    (Scenario::Noise, 0.0),
 ];
 
 #[test]
@@ -75,7 +74,8 @@ fn without_slots_repeated_updates_of_one_voice_make_the_others_wait_beyond_every
 #[test]
 fn the_youngest_first_starves_the_old_and_an_oracle_has_the_owner_at_once() {
     let reports = under(Scenario::Overload, Policy::Youngest);
-    assert!(share(&reports, Figures::breaks_a_bound) >= 1.0);
+    assert!(share(&reports, |figures| figures.worst_wait_s > figures.bound_s) >= 1.0);
+    assert!(share(&reports, |figures| figures.worst_first_wait_s > figures.first_bound_s) >= 1.0);
     for scenario in [Scenario::Bursts, Scenario::Overload] {
         let [oracle, fair] = [Policy::Oracle, Policy::Fair].map(|policy| {
             let waits = under(scenario, policy).into_iter();

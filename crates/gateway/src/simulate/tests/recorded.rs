@@ -91,6 +91,10 @@ impl Discipline for Taped {
         self.slots.handle_failed(request);
     }
 
+    fn waiting(&self) -> std::collections::BTreeSet<Speaker> {
+        self.slots.waiting()
+    }
+
     fn eligible(&self) -> std::collections::BTreeSet<Speaker> {
         self.slots.eligible()
     }
@@ -141,7 +145,8 @@ impl Tape {
 }
 
 fn read(lines: &[String]) -> Result<Trace, String> {
-    Trace::parse(lines.iter().cloned().map(Ok))
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Trace::parse(text.as_bytes())
 }
 
 #[test]
@@ -178,17 +183,25 @@ fn a_replay_with_the_recorded_runs_and_verdicts_selects_what_was_selected() {
 #[test]
 fn a_recording_in_order_of_arrival_would_differ_at_its_first_unfair_choice() {
     let mut tape = tape(Scenario::Overload, 1);
-    let is_selected = |line: &&mut Line| matches!(line.event, Event::Selected(_));
-    let mut selections: Vec<&mut Line> = tape.lines.iter_mut().filter(is_selected).collect();
-    let (first, second) = selections.split_at_mut(31);
-    std::mem::swap(&mut first[30].event, &mut second[0].event);
+    let began = |line: &Line| match &line.event {
+        Event::Selected(selected) => Some(line.t - selected.waited),
+        _ => None,
+    };
+    let selections: Vec<(usize, u64)> =
+        tape.lines.iter().enumerate().filter_map(|(at, line)| Some((at, began(line)?))).collect();
+    // Of those who began to wait together, either may be the first.
+    let pairs = selections.windows(2).enumerate().skip(20);
+    let (at, pair) =
+        pairs.filter(|(_, pair)| pair[0].1 != pair[1].1).map(|(at, pair)| (at, pair.to_vec())).next().unwrap();
+    let (first, second) = tape.lines.split_at_mut(pair[1].0);
+    std::mem::swap(&mut first[pair[0].0].event, &mut second[0].event);
     let report = tape.read().replay(Some(Policy::Fair));
     let followed = &report.lanes[0].recorded_order;
-    let difference = followed.difference.unwrap();
-    assert_eq!((followed.same, difference.selection), (30, 31));
-    assert_eq!((difference.recorded, difference.selected), (tape.selected[31], Some(tape.selected[30])));
+    let (difference, same) = (followed.difference.unwrap(), at as u64);
+    assert_eq!((followed.same, difference.selection), (same, same + 1));
+    assert_eq!((difference.recorded, difference.selected), (tape.selected[at + 1], Some(tape.selected[at])));
     let words = report.to_string();
-    assert!(words.contains("30 of") && words.contains("selection 31 was of voice"), "{words}");
+    assert!(words.contains(&format!("selection {} was of voice", at + 1)), "{words}");
 }
 
 #[test]
@@ -233,10 +246,16 @@ fn what_is_no_recording_is_refused_with_its_line() {
     assert!(with(0, "{}").starts_with("line 1: is not the first line of a recording"));
     let newer = good[0].replace("\"rollcall_trace\":1", "\"rollcall_trace\":2");
     assert!(with(0, &newer).contains("version 2"), "{}", with(0, &newer));
+    let endless = good[0].replace("\"socket_burst\":16", "\"socket_burst\":4000000000");
+    assert!(with(0, &endless).contains("socket_burst is 4000000000"), "{}", with(0, &endless));
     for (line, trouble) in [
         ("nonsense", "expected"),
         (r#"{"t":1,"lane":7,"left":{}}"#, "lane 7 did not join before"),
         (r#"{"t":1,"lane":1,"heard":{"ring":[5,5],"segments":[]}}"#, "heard.ring"),
+        (r#"{"t":1,"lane":1,"heard":{"ring":[0,18446744073709551615],"segments":[]}}"#, "heard.ring"),
+        (r#"{"t":1,"lane":1,"heard":{"ring":null,"segments":[[1,0,0,18446744073709551615,1]]}}"#, "heard.segments[0]"),
+        (r#"{"t":1,"lane":1,"ran":{"voice":1,"stream":0,"took":18446744073709551615,"brought":true}}"#, "ran.took"),
+        (r#"{"t":18446744073709551615,"lane":1,"left":{}}"#, "t is 18446744073709551615"),
         (r#"{"t":1,"lane":1,"heard":{"ring":null,"segments":[[1,0,9,9,1]]}}"#, "heard.segments[0]"),
         (r#"{"t":1,"lane":1,"reserved":{"voice":1,"stream":0,"spans":[]}}"#, "reserved.spans"),
     ] {
@@ -257,4 +276,137 @@ fn what_the_recorder_could_not_keep_is_said() {
     assert_eq!((report.lost, report.is_cut), (3, true));
     let words = report.to_string();
     assert!(words.contains("3 entries") && words.contains("full size"), "{words}");
+}
+
+#[test]
+fn a_recording_whose_server_died_in_the_middle_of_a_line_is_read_to_the_line_before() {
+    let lines = tape(Scenario::Seed, 1).text();
+    let whole: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    for missing in [2, 20] {
+        let cut = Trace::parse(&whole.as_bytes()[..whole.len() - missing]).unwrap();
+        assert!(cut.replay(Some(Policy::Fair)).is_cut, "{missing} bytes are missing");
+    }
+    // Only the end of the last line is missing: everything was said.
+    let all = Trace::parse(&whole.as_bytes()[..whole.len() - 1]).unwrap();
+    assert_eq!(all, Trace::parse(whole.as_bytes()).unwrap());
+    let middle = whole.replacen("\"heard\"", "\"hea", 1);
+    assert!(Trace::parse(middle.as_bytes()).unwrap_err().starts_with("line 3: "), "a line that has its end is no cut");
+}
+
+#[test]
+fn the_largest_positions_and_times_that_a_recording_may_hold_are_played() {
+    let mut lines = tape(Scenario::Seed, 1).text();
+    let most = 1_u64 << 60;
+    let (ring, segment) = (format!("[{},{most}]", most - 960_000), format!("[1,0,{},{most},{most}]", most - 80_000));
+    lines.push(format!(r#"{{"t":{most},"lane":1,"heard":{{"ring":{ring},"segments":[{segment}]}}}}"#));
+    lines.push(format!(r#"{{"t":{most},"lane":1,"ran":{{"voice":1,"stream":0,"took":{most},"brought":true}}}}"#));
+    for policy in Policy::ALL {
+        let report = read(&lines).unwrap().replay(Some(policy));
+        assert!(report.lanes[0].policies[0].figures.updates > 90, "{report}");
+    }
+}
+
+#[test]
+fn a_lane_that_had_spent_two_thousand_tokens_before_it_joined_is_played_without_them() {
+    let mut tape = tape(Scenario::Household, 1);
+    tape.header.settings.socket_burst = std::num::NonZeroU32::new(2_000).unwrap();
+    if let Event::Joined(joined) = &mut tape.lines[0].event {
+        joined.tokens = 0;
+    }
+    let played = &tape.read().replay(Some(Policy::Fair)).lanes[0].policies[0].figures;
+    // Five minutes: twenty tokens come back.
+    assert!((15..=20).contains(&played.reserved) && played.denied > 0, "{played}");
+}
+
+#[test]
+fn a_recording_that_numbers_anew_is_followed_where_a_number_decides_between_equals() {
+    let taped = tape(Scenario::Seed, 1);
+    let rename = |voice: u32| 1_000 - voice;
+    let mut renamed = taped.lines.clone();
+    for line in &mut renamed {
+        match &mut line.event {
+            Event::Heard(heard) => heard.segments.iter_mut().for_each(|segment| segment[0] = 1_000 - segment[0]),
+            Event::Selected(selected) => selected.voice = rename(selected.voice),
+            Event::Denied(reason) | Event::Refused(reason) => reason.voice = rename(reason.voice),
+            Event::Reserved { voice, .. }
+            | Event::Ran { voice, .. }
+            | Event::Judged { voice, .. }
+            | Event::Moved { voice, .. } => *voice = rename(*voice),
+            Event::Undelivered(_)
+            | Event::Joined(_)
+            | Event::Changed {}
+            | Event::Left {}
+            | Event::Lost { .. }
+            | Event::Full {} => {}
+        }
+    }
+    let report = Tape { lines: renamed, ..taped }.read().replay(Some(Policy::Fair));
+    let followed = &report.lanes[0].recorded_order;
+    assert_eq!((followed.difference, followed.same), (None, followed.selections));
+}
+
+/// One message of equals, and one of somebody who has said more: a tie is the recorder's to tell, and nothing else is.
+#[test]
+fn only_a_tie_is_decided_as_it_was_recorded() {
+    let followed = |first: u32, second: u32| {
+        let mut lines = vec![tape(Scenario::Seed, 1).text()[0].clone()];
+        lines.push(r#"{"t":0,"lane":1,"joined":{"rate":16000,"tokens":16,"resumed":false}}"#.to_owned());
+        let segments = "[[1,0,0,48000,48000],[2,0,48000,96000,48000],[3,0,96000,176000,80000]]";
+        lines.push(format!(r#"{{"t":1,"lane":1,"heard":{{"ring":[0,176000],"segments":{segments}}}}}"#));
+        for voice in [3, first, second] {
+            lines.push(format!(r#"{{"t":2,"lane":1,"selected":{{"voice":{voice},"stream":0,"waited":1}}}}"#));
+        }
+        read(&lines).unwrap().replay(Some(Policy::Fair)).lanes[0].recorded_order.clone()
+    };
+    assert_eq!((followed(1, 2).same, followed(2, 1).same), (3, 3));
+    let early = followed(3, 1);
+    assert_eq!((early.same, early.difference.map(|difference| difference.recorded)), (1, Some(3)), "{early}");
+}
+
+#[test]
+fn a_voice_that_another_ones_verdict_moved_is_followed_out_of_its_name_and_into_it() {
+    let follow = |moved: &str, last: u32| {
+        let mut lines = vec![tape(Scenario::Seed, 1).text()[0].clone()];
+        let line = |t: u64, what: &str| format!(r#"{{"t":{t},"lane":1,{what}}}"#);
+        let ring = r#""ring":[0,640000]"#;
+        lines.push(line(0, r#""joined":{"rate":16000,"tokens":16,"resumed":false}"#));
+        for (t, voice, start) in [(10, 1, 0), (20, 2, 96_000)] {
+            let end = start + 96_000;
+            lines.push(line(t, &format!(r#""heard":{{{ring},"segments":[[{voice},0,{start},{end},96000]]}}"#)));
+            let of = format!(r#""voice":{voice},"stream":0"#);
+            lines.push(line(t + 1, &format!(r#""selected":{{{of},"waited":1}}"#)));
+            lines.push(line(t + 1, &format!(r#""reserved":{{{of},"spans":[[{start},{end}]]}}"#)));
+            lines.push(line(t + 2, &format!(r#""ran":{{{of},"took":1,"brought":true}}"#)));
+            lines.push(line(t + 2, &format!(r#""judged":{{{of},"class":"owner"}}"#)));
+        }
+        if !moved.is_empty() {
+            lines.push(line(22, moved));
+        }
+        let segments = "[[1,0,192000,288000,96000],[2,0,288000,384000,96000],[3,0,384000,448000,64000]]";
+        lines.push(line(30, &format!(r#""heard":{{{ring},"segments":{segments}}}"#)));
+        lines.push(line(31, r#""selected":{"voice":3,"stream":0,"waited":1}"#));
+        lines.push(line(31, &format!(r#""selected":{{"voice":{last},"stream":0,"waited":1}}"#)));
+        read(&lines).unwrap().replay(Some(Policy::Fair)).lanes[0].recorded_order.clone()
+    };
+    let moved = follow(r#""moved":{"voice":1,"stream":0,"class":"near_owner"}"#, 1);
+    assert_eq!((moved.same, moved.difference), (4, None), "the first lost its name to the second");
+    let difference = follow("", 1).difference.unwrap();
+    assert_eq!((difference.recorded, difference.selected), (1, None), "without the line, both have theirs");
+}
+
+#[test]
+fn no_bound_is_told_where_one_number_speaks_in_several_streams() {
+    let mut lines = vec![tape(Scenario::Seed, 1).text()[0].clone()];
+    lines.push(r#"{"t":0,"lane":1,"joined":{"rate":16000,"tokens":16,"resumed":false}}"#.to_owned());
+    let segments: Vec<String> =
+        (0..8_u64).map(|n| format!("[1,{n},{},{},32000]", n * 32_000, (n + 1) * 32_000)).collect();
+    let segments = segments.join(",");
+    lines.push(format!(r#"{{"t":1,"lane":1,"heard":{{"ring":[0,256000],"segments":[{segments}]}}}}"#));
+    lines.push(r#"{"t":2,"lane":1,"ran":{"voice":1,"stream":0,"took":3000000000,"brought":true}}"#.to_owned());
+    let report = read(&lines).unwrap().replay(Some(Policy::Fair));
+    let figures = &report.lanes[0].policies[0].figures;
+    assert!(figures.worst_wait_s > 3.0 && figures.bound_s.is_infinite() && figures.first_bound_s.is_infinite());
+    let told = serde_json::to_value(&report).unwrap();
+    assert!(told["lanes"][0]["policies"][0]["bound_s"].is_null());
+    assert!(report.to_string().contains(" s / none"), "{report}");
 }

@@ -1,12 +1,14 @@
 //! Whether the core's queue selects in the recorded order: it is fed what was heard, granted, denied and judged at the recorded
 //! moments, and asked at each recorded turn who is next.
 //!
-//! From the first difference on the two are in different states, and nothing more is compared; nor is it from the moment on when
+//! Of two slots that are equal in everything else the smaller number goes first. A recording numbers anew, so there either is
+//! the core's order. From the first difference on the two are in different states, and nothing more is compared; nor is it from the moment on when
 //! people decided something, or when a lane brought voices along, of which a recording does not tell.
 
 use std::collections::BTreeMap;
 
-use matcher_core::{Cap, Monotonic, Offer, Rate, Refusal, RequestId, SegmentId, Selection, Spans};
+use matcher_core::queue::Voice;
+use matcher_core::{Cap, Monotonic, Offer, Rate, Refusal, RequestId, SegmentId, Selection, Spans, Speaker};
 use serde::Serialize;
 
 use super::RecordedLane;
@@ -93,9 +95,12 @@ impl Follower {
             }
             Event::Judged { voice, stream, .. } => {
                 if let Some(request) = self.open.remove(&(*voice, *stream)) {
-                    let voiceprint = voices::heard(matcher_core::Speaker(*voice), Hearing::Clear);
+                    let voiceprint = voices::heard(Speaker(*voice), Hearing::Clear);
                     self.slots.handle_extracted(request, voiceprint, now);
                 }
+            }
+            Event::Moved { voice, stream, class } => {
+                self.slots.handle_moved(Voice { speaker: Speaker(*voice), scope: *stream }, *class);
             }
             Event::Changed {} => self.is_over = true,
             Event::Joined(_)
@@ -124,22 +129,18 @@ impl Follower {
             self.found.not_compared += u64::from(self.found.difference.is_none());
             return;
         }
-        let dispatch = self.slots.poll_dispatch(now, 1);
-        let selected = dispatch.as_ref().map(|dispatch| {
-            let stream = dispatch.scope.as_str();
-            (dispatch.speaker.0, if stream.is_empty() { 0 } else { stream.parse().unwrap_or(u16::MAX) })
-        });
-        match dispatch.filter(|_| selected == Some(recorded)) {
-            Some(dispatch) => {
+        let voice = Voice { speaker: Speaker(recorded.0), scope: recorded.1 };
+        match self.slots.poll_as_recorded(voice, now) {
+            Ok(dispatch) => {
                 self.found.same += 1;
                 self.open.insert(recorded, dispatch.request);
             }
-            None => {
+            Err(next) => {
                 self.found.difference = Some(Difference {
                     selection: self.found.selections,
                     at: now.as_nanos(),
                     recorded: recorded.0,
-                    selected: selected.map(|(voice, _)| voice),
+                    selected: next.map(|voice| voice.speaker.0),
                 });
                 self.is_over = true;
             }

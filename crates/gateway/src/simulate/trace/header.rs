@@ -32,8 +32,36 @@ impl Header {
         let header: Self =
             serde_json::from_str(line).map_err(|error| format!("is not the first line of a recording: {error}"))?;
         match header.rollcall_trace {
-            VERSION => Ok(header),
+            VERSION => header.check().map(|()| header),
             other => Err(format!("is a recording of version {other}, and this command reads version {VERSION}")),
+        }
+    }
+}
+
+/// No recording has larger counts or, in seconds, longer times: far beyond what a server's settings take, and few enough to be
+/// played.
+const MOST: f64 = 1_000_000.0;
+
+impl Header {
+    fn check(&self) -> Result<(), String> {
+        let settings = &self.settings;
+        let told = [
+            ("workers", self.workers.get() as f64),
+            ("voice_attempts", settings.voice_attempts.get().into()),
+            ("socket_burst", settings.socket_burst.get().into()),
+            ("relaxed_tokens", settings.relaxed_tokens.into()),
+            ("clips_kept", settings.clips_kept.get().into()),
+            ("relaxed_speech_seconds", settings.relaxed_speech_seconds),
+            ("renewal_speech_seconds", settings.renewal_speech_seconds),
+            ("age_override_seconds", settings.age_override_seconds),
+            ("clip_minimum_seconds", settings.clip_minimum_seconds),
+            ("clip_hard_minimum_seconds", settings.clip_hard_minimum_seconds),
+            ("evidence_seconds", settings.evidence_seconds),
+            ("query_seconds_max", settings.query_seconds_max),
+        ];
+        match told.into_iter().find(|(_, value)| !(0.0..=MOST).contains(value)) {
+            Some((name, value)) => Err(format!("{name} is {value}, and no recording's is below 0 or beyond {MOST}")),
+            None => Ok(()),
         }
     }
 }
@@ -89,7 +117,7 @@ impl Settings {
         }
     }
 
-    /// The limits. A time that is none counts as none at all.
+    /// The limits.
     pub(in crate::simulate) fn setup(&self) -> Setup {
         let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let tokens = NonZeroU32::new(self.relaxed_tokens);

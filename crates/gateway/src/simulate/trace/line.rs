@@ -8,6 +8,7 @@
 //! {"t":5205400,"lane":1,"reserved":{"voice":1,"stream":0,"spans":[[0,64000]]}}
 //! {"t":5310000,"lane":1,"ran":{"voice":1,"stream":0,"took":104600,"brought":true}}
 //! {"t":5310900,"lane":1,"judged":{"voice":1,"stream":0,"class":"pending"}}
+//! {"t":5310900,"lane":1,"moved":{"voice":2,"stream":0,"class":"nobody"}}
 //! ```
 //! `t`, `waited` and `took` are nanoseconds, positions and lengths of audio are samples. Lanes, voices and streams are
 //! numbered anew, from the first that is heard; voices from 1, streams from 0. A segment is voice, stream, start, end and
@@ -77,6 +78,15 @@ pub enum Event {
         /// What is said of the voice from then on.
         class: Class,
     },
+    /// What is said of a voice changed because another one was judged: both claim the same person.
+    Moved {
+        /// The voice.
+        voice: u32,
+        /// Its stream.
+        stream: u16,
+        /// What is said of it from then on.
+        class: Class,
+    },
     /// People decided something, or changed: what a voice is no longer follows from what a recording tells.
     Changed {},
     /// It left.
@@ -141,27 +151,35 @@ pub struct Of {
     pub stream: u16,
 }
 
-impl Event {
+/// No position and no time is larger: 36 years in nanoseconds. Sums of a few of these fit into 64 bits.
+const MOST: u64 = 1 << 60;
+
+impl Line {
     /// What a type alone cannot know of a line.
     pub(super) fn check(&self) -> Result<(), String> {
-        let is_span = |[start, end]: &[u64; 2]| start < end;
+        if self.t > MOST {
+            return Err(format!("t is {} ns, and no recording is longer than {MOST}", self.t));
+        }
+        self.event.check()
+    }
+}
+
+impl Event {
+    fn check(&self) -> Result<(), String> {
         match self {
             Self::Heard(heard) => {
                 if heard.ring.iter().any(|ring| !is_span(ring)) {
-                    return Err("heard.ring ends before it begins".to_owned());
+                    return Err(format!("heard.ring ends before it begins, or beyond {MOST}"));
                 }
-                let is_segment = |segment: &&[u64; 5]| {
-                    let [voice, stream, start, end, speech] = **segment;
-                    u32::try_from(voice).is_ok() && u16::try_from(stream).is_ok() && start < end && speech > 0
-                };
-                match heard.segments.iter().position(|segment| !is_segment(&segment)) {
+                match heard.segments.iter().position(|segment| !is_segment(*segment)) {
                     Some(at) => Err(format!("heard.segments[{at}] is no segment: voice, stream, start, end, speech")),
                     None => Ok(()),
                 }
             }
             Self::Reserved { spans, .. } if spans.is_empty() || !spans.iter().all(is_span) => {
-                Err("reserved.spans holds a stretch that ends before it begins, or none".to_owned())
+                Err(format!("reserved.spans holds a stretch that ends before it begins, or beyond {MOST}, or none"))
             }
+            Self::Ran { took, .. } if *took > MOST => Err(format!("ran.took is {took} ns, and no run is that long")),
             Self::Joined(_)
             | Self::Selected(_)
             | Self::Reserved { .. }
@@ -170,12 +188,22 @@ impl Event {
             | Self::Undelivered(_)
             | Self::Ran { .. }
             | Self::Judged { .. }
+            | Self::Moved { .. }
             | Self::Changed {}
             | Self::Left {}
             | Self::Lost { .. }
             | Self::Full {} => Ok(()),
         }
     }
+}
+
+fn is_span([start, end]: &[u64; 2]) -> bool {
+    start < end && *end <= MOST
+}
+
+fn is_segment([voice, stream, start, end, speech]: [u64; 5]) -> bool {
+    let is_voice = u32::try_from(voice).is_ok() && u16::try_from(stream).is_ok();
+    is_voice && is_span(&[start, end]) && (1..=MOST).contains(&speech)
 }
 
 /// A stretch of audio as a line has it.

@@ -13,7 +13,7 @@ use super::follow::{Followed, follow};
 use super::line::{Event, Heard, span};
 use super::{RecordedLane, Trace};
 use crate::simulate::policy::Policy;
-use crate::simulate::report::{Figures, seconds_or_never};
+use crate::simulate::report::{Figures, beside_bound, seconds_or_never};
 use crate::simulate::script::{Arrival, Brings, Machine, Ring, Run, Runs, Said, Script};
 use crate::simulate::voices::{Cast, Class};
 use crate::simulate::{demand, figures};
@@ -23,7 +23,7 @@ use crate::simulate::{demand, figures};
 pub struct TraceReport {
     /// Entries that the recorder could not keep: what is missing may be behind any difference.
     pub lost: u64,
-    /// Whether the recording reached its full size, and ends before the server did.
+    /// Whether the recording ends early: at its full size, or in the middle of a line, because its server died.
     pub is_cut: bool,
     /// Each lane, in order of joining.
     pub lanes: Vec<LaneReport>,
@@ -108,6 +108,7 @@ fn arrivals(lane: &RecordedLane) -> Vec<Arrival> {
         | Event::Undelivered(_)
         | Event::Ran { .. }
         | Event::Judged { .. }
+        | Event::Moved { .. }
         | Event::Changed {}
         | Event::Left {}
         | Event::Lost { .. }
@@ -155,7 +156,7 @@ impl fmt::Display for TraceReport {
             writeln!(f, "{} entries came faster than the disk took them, and are missing", self.lost)?;
         }
         if self.is_cut {
-            writeln!(f, "the recording reached its full size, and ends before the server did")?;
+            writeln!(f, "the recording ends early: it reached its full size, or its server died while it wrote")?;
         }
         for lane in &self.lanes {
             writeln!(f, "lane {}: {}", lane.lane, lane.recorded_order)?;
@@ -178,8 +179,8 @@ impl fmt::Display for TraceReport {
         )?;
         for lane in &self.lanes {
             for Played { policy, figures } in &lane.policies {
-                let wait = format!("{:.2} / {:.2} s", figures.worst_wait_s, figures.bound_s);
-                let first_wait = format!("{:.2} / {:.2} s", figures.worst_first_wait_s, figures.first_bound_s);
+                let wait = beside_bound(figures.worst_wait_s, figures.bound_s);
+                let first_wait = beside_bound(figures.worst_first_wait_s, figures.first_bound_s);
                 writeln!(
                     f,
                     "{:>4} {:<14} {:>8} {:>8}  {wait:>17}  {first_wait:>17}  {:>7.2} s  {:>6}  {:>4.0} %  {:>6.0} %  {:>5.2}  {:>8}",
