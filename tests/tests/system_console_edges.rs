@@ -29,6 +29,19 @@ async fn a_deleted_conversation_leaves_the_page_also_when_it_was_the_only_one() 
 }
 
 #[tokio::test]
+async fn one_that_ended_is_read_once_though_the_feed_says_its_end_as_well() {
+    let Some(stage) = Stage::set() else { return };
+    stage.named("over").await.stop().await;
+    stage.open("#/conversations/over");
+    stage.browser.find_saying(".head .badge", "Ended");
+    // The feed says it within half a second of its opening.
+    let read = "const done = arguments[0]; const all = () => performance.getEntriesByType('resource'); \
+                setTimeout(() => done(all().filter(({name}) => name.includes('/export')).length), 2000)";
+    assert_eq!(stage.browser.script_later(read), 1);
+    stage.is_clean();
+}
+
+#[tokio::test]
 async fn an_address_that_names_nothing_shows_what_there_is() {
     let Some(stage) = Stage::set() else { return };
     let _client = stage.named("there").await;
@@ -210,6 +223,42 @@ async fn a_verdict_behind_a_dialog_is_said_when_the_dialog_closes() {
 }
 
 #[tokio::test]
+async fn an_open_explanation_keeps_up_with_fresh_speech() {
+    let Some(stage) = Stage::set() else { return };
+    let mut client = Client::start(&stage.server, "recording", "explained").await;
+    client.speak(1, sound::OWNER, 0.2).await;
+    stage.open("");
+    stage.browser.find_saying(".voice", "Voice 1");
+    stage.browser.click(&stage.browser.find(".voice .voice-actions button"));
+    stage.browser.find_saying("dialog .explained", "0.2 s of fresh speech wait");
+    client.speak(1, sound::OWNER, 0.2).await;
+    stage.browser.find_saying("dialog .explained", "0.4 s of fresh speech wait");
+    let told = stage.server.conversation("explained");
+    assert_eq!(told["lanes"][0]["voices"][0]["attempts"], 0, "no query told it: {told}");
+    stage.is_clean();
+}
+
+#[tokio::test]
+async fn two_recordings_with_the_same_number_are_corrected_apart() {
+    let Some(stage) = Stage::set() else { return };
+    let _client = stage.named("meeting").await;
+    let mut other = Client::start(&stage.server, "other", "meeting").await;
+    other.speak(1, sound::STRANGER, 3.0).await;
+    other.speak(1, sound::STRANGER, 3.0).await;
+    other.verdict(1).await;
+    stage.open("");
+    stage.browser.find_saying(".lane", "Recording meeting");
+    let stranger = "[aria-label='Recording other'] .voice";
+    stage.browser.find_saying(stranger, "Nobody known");
+    stage.browser.click(&stage.browser.find(&format!("{stranger} .voice-actions button:last-child")));
+    stage.browser.click(&stage.browser.find_saying("dialog .option", "berta"));
+    stage.browser.find_saying(stranger, "by hand");
+    let told = stage.browser.text(&stage.browser.find("[aria-label='Recording meeting'] .voice"));
+    assert!(told.contains("anna") && !told.contains("by hand"), "{told}");
+    stage.is_clean();
+}
+
+#[tokio::test]
 async fn names_and_ids_without_a_space_stay_on_a_phone() {
     let Some(stage) = Stage::set() else { return };
     let endless = "m".repeat(256);
@@ -266,9 +315,10 @@ fn two_clicks_open_one_microphone_and_stopping_closes_it() {
     stage.is_clean();
 }
 
-/// Samples wait until the test lets them go.
-const HOLD_SAMPLES: &str = "const send = window.fetch; let go; const gate = new Promise((open) => (go = open)); window.letGo = go; \
-    window.fetch = async (path, wish) => { if (path.includes('/samples')) await gate; return send(path, wish); };";
+/// Samples wait until the test lets them go, and the method of whatever else is asked is kept where the test finds it.
+const HOLD_SAMPLES: &str = "const send = window.fetch; let go; const gate = new Promise((open) => (go = open)); \
+    window.letGo = go; window.asked = []; window.fetch = async (path, wish) => { \
+    if (path.includes('/samples')) await gate; else window.asked.push(wish.method); return send(path, wish); };";
 
 #[test]
 fn whoever_leaves_while_the_server_listens_has_enrolled_all_the_same() {
@@ -289,6 +339,8 @@ fn whoever_leaves_while_the_server_listens_has_enrolled_all_the_same() {
     stage.browser.until("the dialog is gone", || stage.browser.all("dialog").is_empty().then_some(()));
     assert_eq!(stage.browser.script("window.letGo()", &[]), Value::Null);
     stage.browser.find_saying(".toast", "The sample of Clara is kept");
+    let asked = stage.browser.script("return window.asked", &[]);
+    assert!(!asked.as_array().expect("a list").contains(&json!("DELETE")), "nobody was taken back: {asked}");
     let clara = stage.server.get("/v1/people/clara").json();
     assert_eq!((&clara["samples"], &clara["enrolled"]), (&json!(1), &json!(true)), "{clara}");
     stage.is_clean();

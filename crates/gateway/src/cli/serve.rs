@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Record what the schedulers do, as metadata only, for `rollcall simulate --trace FILE`
+    /// Record what the schedulers do, as metadata only, for `rollcall simulate --trace FILE`; up to ten files of this name
     #[arg(long, value_name = "FILE")]
     record: Option<String>,
 }

@@ -23,9 +23,11 @@ section! {
         log: String = "text".to_owned();
         /// A file into which what the schedulers do is recorded, for `rollcall simulate --trace`: when which of the numbered voices
         /// spoke and for how long, what was asked of the model, how long it took, what came out. No id, name, word, audio or
-        /// voiceprint. One that is there is never overwritten: a number is put behind its name. Left out, nothing is recorded.
+        /// voiceprint. One that is there is never overwritten: a number is put behind its name, up to ten files; a server that
+        /// finds ten runs without. Left out, nothing is recorded.
         record: Option<String> = None, example "\"/var/lib/rollcall/trace.jsonl\"";
-        /// Mebibytes after which the recording ends. An hour of a lively conversation takes about one.
+        /// Mebibytes after which the recording ends; ten recordings take ten times as much. An hour of a lively conversation
+        /// takes about one.
         record_mebibytes: u32 = 64, 1 to 65536;
     }
 }

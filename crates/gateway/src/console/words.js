@@ -72,7 +72,8 @@ export function duration(seconds) {
 }
 
 export function distance(value) {
-  return value === undefined || value === null ? "–" : value.toFixed(2);
+  // Rounding can leave a voice a hair nearer than nothing.
+  return value === undefined || value === null ? "–" : Math.max(0, value).toFixed(2);
 }
 
 /** A moment, seconds since 1970: the time today, else the date with it. */

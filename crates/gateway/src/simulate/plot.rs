@@ -102,7 +102,7 @@ fn first_examinations(played: &[(Scenario, Vec<Many>)]) -> String {
     canvas.text(
         (20.0, 24.0),
         "head",
-        "Voices that were selected for their first examination (%), by seconds since they had said enough",
+        "Voices that were selected for their first examination (%), by seconds since they began to wait",
     );
     legend(&mut canvas, (20.0, 46.0), &names());
     for (index, (scenario, many)) in played.iter().enumerate() {

@@ -175,7 +175,7 @@ impl World {
             let Some(dispatch) = self.discipline.poll_dispatch(self.now, self.free) else {
                 return;
             };
-            // Where a number has several jobs, the longest of these waits is the job's own.
+            // They differ where a number has several jobs, or a queue gives a slot another age.
             let waited = self.outcome.end_wait(dispatch.speaker, self.now).max(dispatch.waited);
             let selected = Selected { waited, ..self.selected(&dispatch) };
             self.outcome.note_selected(&selected);

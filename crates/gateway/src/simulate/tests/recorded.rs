@@ -183,9 +183,9 @@ fn a_replay_with_the_recorded_runs_and_verdicts_selects_what_was_selected() {
 #[test]
 fn a_recording_in_order_of_arrival_would_differ_at_its_first_unfair_choice() {
     let mut tape = tape(Scenario::Overload, 1);
-    let began = |line: &Line| match &line.event {
-        Event::Selected(selected) => Some(line.t - selected.waited),
-        _ => None,
+    let began = |line: &Line| {
+        let Event::Selected(selected) = &line.event else { return None };
+        Some(line.t - selected.waited)
     };
     let selections: Vec<(usize, u64)> =
         tape.lines.iter().enumerate().filter_map(|(at, line)| Some((at, began(line)?))).collect();
