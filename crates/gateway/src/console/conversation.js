@@ -100,6 +100,8 @@ export class Conversation {
       recordings,
     );
     text(this.subtitle, "Loading …");
+    // Only what has ended can be deleted, and nothing yet says that it has.
+    this.remove.hidden = true;
     this.read();
   }
 

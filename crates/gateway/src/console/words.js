@@ -7,11 +7,11 @@ const STATUS = {
   no_match: { word: "Nobody known", tone: "nobody" },
   ambiguous: { word: "Ambiguous", tone: "ambiguous" },
   unknown: { word: "Near miss", tone: "near" },
-  pending: { word: "Listening", tone: "pending" },
+  pending: { word: "No verdict yet", tone: "pending" },
 };
 
 export function status(voice) {
-  return STATUS[voice.status] ?? { word: voice.status ?? "Listening", tone: "pending" };
+  return STATUS[voice.status] ?? { word: voice.status ?? "No verdict yet", tone: "pending" };
 }
 
 /** What the transcriber calls the voice; one that shares its number is told apart by its provider stream. */
@@ -51,7 +51,7 @@ export function verdict(voice) {
     case "unknown":
       return `${name} comes close to somebody, and not close enough.`;
     default:
-      return `${name} is being listened to.`;
+      return `${name} has no verdict yet.`;
   }
 }
 

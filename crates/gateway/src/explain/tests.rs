@@ -152,6 +152,8 @@ fn a_name_by_evidence_says_its_distances() {
     voice.state.identity = named("anna", "Anna", Origin::Automatic);
     let told = live(&voice, &around(&gallery));
     assert_eq!(told.summary, "This is Anna: distance 0.31, and the next person is at 0.82.");
+    voice.state.distance = Some(-6e-8);
+    assert!(summary(&voice, &around(&gallery)).starts_with("This is Anna: distance 0.00,"), "rounding below nothing");
     assert!(told.missing.is_empty());
 }
 

@@ -8,9 +8,9 @@ pub(super) fn seconds(value: f64) -> String {
     format!("{value:.1} s")
 }
 
-/// A cosine distance with two decimals.
+/// A cosine distance with two decimals. Two equal vectors can come out a rounding below nothing.
 pub(super) fn distance(value: f64) -> String {
-    format!("{value:.2}")
+    format!("{:.2}", value.max(0.0))
 }
 
 /// What an exit means, for somebody who has never heard of it.

@@ -79,6 +79,10 @@ impl What {
     }
 }
 
+/// What follows the first entry after a pause is written with it: waking this thread and writing cost more than an entry. A
+/// server that dies loses as much.
+const GATHER: Duration = Duration::from_millis(50);
+
 /// Stretches that wait for the disk. A message may bring 512, so the number of entries alone would allow 200 MB; these are
 /// three. Beyond them an entry is lost, as beyond the number of entries.
 const STRETCHES_MAX: usize = 1 << 16;
@@ -184,7 +188,11 @@ impl Writer {
                 Err(TryRecvError::Empty) => {
                     // Nothing waits: what there is can be read by anybody now.
                     self.file.flush()?;
-                    entries.recv().unwrap_or(Message::Stop)
+                    let first = entries.recv().unwrap_or(Message::Stop);
+                    if matches!(first, Message::Entry(_)) {
+                        std::thread::sleep(GATHER);
+                    }
+                    first
                 }
             };
             let Message::Entry(entry) = message else { return self.end(latest) };
