@@ -120,7 +120,7 @@ async fn an_ended_conversation_is_shown_by_recording_with_its_voices_as_they_are
     );
     begin(&fixture, "now");
     let live = ask!(app, GET "/v1/conversations/now").json();
-    assert_eq!(live, json!({"live": true, "conversation_id": "now", "lanes": []}));
+    assert_eq!(live, json!({"live": true, "conversation_id": "now", "receipt_generation": 0, "lanes": []}));
     assert_eq!(ask!(app, GET "/v1/conversations/never").code(), "no_such_conversation");
 }
 
