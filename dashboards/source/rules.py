@@ -83,7 +83,7 @@ def causes():
     turns = f"sum by ({EACH}) (increase(rollcall_selections_total{{}}[10m]))"
     aged, every = turns.format('{override="yes"}'), turns.format("")
     yield alert("RollcallOverrideShare", f"{aged} / {every} > 0.25 and {every} >= {EVENTS_HOUR_MIN}", "ticket",
-                "{{ $labels.instance }}: over a quarter of the turns waited beyond the age override",
+                "{{ $labels.instance }}: over a quarter of the turns go by age alone",
                 "The order of examination is close to first-in-first-out: there is more to examine than the engine can.", "10m")
     yield alert("RollcallQueueOld", "rollcall_queue_oldest_age_seconds > 15", "ticket",
                 "{{ $labels.instance }}: a voice has waited for its turn three times the age override",

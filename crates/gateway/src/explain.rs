@@ -4,16 +4,17 @@
 //! Pure: from what the core, the ledger and the settings say to sentences. The socket's `explain`, the HTTP interface and
 //! the console all tell these. No vector, no audio, nothing that was said.
 
+mod past;
 mod words;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use matcher_core::policy::Policy;
+use matcher_core::policy::{Policy, Shortfall};
 use matcher_core::receipt::Standing;
 use matcher_core::{Explanation, Gallery, Limits, PersonId, Status, budget};
 use serde::Serialize;
 
+pub use past::{Past, ended};
 pub(crate) use words::precedence_name;
 use words::{distance, seconds};
 pub use words::{exit, precedence};
@@ -41,10 +42,8 @@ pub struct Told {
 /// The rules that verdicts and questions follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// A name needs a distance below this.
-    pub threshold: f64,
-    /// ... and the next person this much farther.
-    pub margin: f64,
+    /// The distances that a name needs.
+    pub policy: Policy,
     /// Seconds of speech that a verdict needs.
     pub evidence_seconds: f64,
     /// Questions for each number.
@@ -58,8 +57,7 @@ impl Rules {
     #[must_use]
     pub fn of(policy: &Policy, limits: &Limits, budget: &budget::Limits) -> Self {
         Self {
-            threshold: policy.threshold,
-            margin: policy.margin,
+            policy: *policy,
             evidence_seconds: limits.evidence_floor.as_secs_f64(),
             attempts: budget.attempts_max.get(),
             renewal_seconds: budget.renewal.map(|renewal| renewal.speech.as_secs_f64()),
@@ -167,13 +165,13 @@ impl Tale<'_> {
                 Short::Far(name, far) => format!(
                     "Nobody who is enrolled is near enough: {name} is nearest at {}, and a name needs less than {}.",
                     distance(far),
-                    distance(around.rules.threshold)
+                    distance(around.rules.policy.threshold)
                 ),
                 Short::Close((first, near), (second, next)) => format!(
                     "It could be {first} ({}) or {second} ({}): a name needs {} between them.",
                     distance(near),
                     distance(next),
-                    distance(around.rules.margin)
+                    distance(around.rules.policy.margin)
                 ),
                 Short::Neither => "What was heard gives it no name.".to_owned(),
             },
@@ -182,10 +180,13 @@ impl Tale<'_> {
 
     fn short(&self) -> Short<'_> {
         let mut nearest = self.voice.candidates.iter().map(|(person, far)| (self.name(person), *far));
-        match (nearest.next(), nearest.next()) {
-            (Some((name, far)), _) if far >= self.around.rules.threshold => Short::Far(name, far),
-            (Some(first), Some(second)) if second.1 - first.1 < self.around.rules.margin => Short::Close(first, second),
-            _ => Short::Neither,
+        let Some(first) = nearest.next() else { return Short::Neither };
+        let second = nearest.next();
+        let runner_up = second.map_or(f64::INFINITY, |(_, far)| far);
+        match (self.around.rules.policy.shortfall(first.1, runner_up), second) {
+            (Some(Shortfall::Far), _) => Short::Far(first.0, first.1),
+            (Some(Shortfall::Close), Some(second)) => Short::Close(first, second),
+            (Some(Shortfall::Close), None) | (None, _) => Short::Neither,
         }
     }
 
@@ -252,11 +253,11 @@ impl Tale<'_> {
             .map(|(person, far)| format!("{} {}", self.name(person), distance(*far)))
             .collect();
         vec![
-            format!("Distances to the nearest of {} people: {}.", voice.people, nearest.join(", ")),
+            format!("Distances to the nearest of {} people: {}.", around.gallery.iter().count(), nearest.join(", ")),
             format!(
                 "A name needs less than {}, and the next person at least {} farther.",
-                distance(around.rules.threshold),
-                distance(around.rules.margin)
+                distance(around.rules.policy.threshold),
+                distance(around.rules.policy.margin)
             ),
         ]
     }
@@ -283,14 +284,14 @@ impl Tale<'_> {
             told.push(format!("{} of examined speech.", seconds(short)));
         }
         match self.short() {
-            Short::Far(..) => told.push(format!("A distance below {}.", distance(around.rules.threshold))),
-            Short::Close(..) => told.push(format!("{} between the nearest two.", distance(around.rules.margin))),
+            Short::Far(..) => told.push(format!("A distance below {}.", distance(around.rules.policy.threshold))),
+            Short::Close(..) => told.push(format!("{} between the nearest two.", distance(around.rules.policy.margin))),
             Short::Neither => {}
         }
         if voice.state.status == Status::Ambiguous {
             told.push(format!(
                 "{} between this voice and the other that sounds like the owner.",
-                distance(around.rules.margin)
+                distance(around.rules.policy.margin)
             ));
         }
         told.extend(self.missing_for_a_question());
@@ -343,70 +344,6 @@ impl Tale<'_> {
             (_, Short::Neither) => {}
         }
         told.push("A correction: what somebody says holds at once, and costs no question.".to_owned());
-        told
-    }
-}
-
-/// What is left to tell of a voice when its conversation is over.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Past {
-    /// The name that holds by now.
-    pub name: Option<Arc<str>>,
-    /// Whether somebody decided who it is, or is not.
-    pub is_decided: bool,
-    /// Distance to the best print, and to the next.
-    pub distances: (Option<f64>, Option<f64>),
-    /// Seconds of speech behind it.
-    pub evidence_seconds: f64,
-    /// Questions spent.
-    pub attempts: u32,
-}
-
-/// About a voice of a conversation that is over.
-#[must_use]
-pub fn ended(past: &Past, rules: &Rules) -> Told {
-    let summary = match (&past.name, past.is_decided) {
-        (Some(name), true) => format!("Somebody said that this is {name}."),
-        (Some(name), false) => format!("This is {name}."),
-        (None, true) => "Somebody said that this is nobody with a name here, or not who it seemed to be.".to_owned(),
-        (None, false) => "It got no name.".to_owned(),
-    };
-    let came_out = match past.distances {
-        (Some(best), Some(next)) => {
-            format!("The nearest person was at {}, the next at {}.", distance(best), distance(next))
-        }
-        (Some(best), None) => format!("The nearest person was at {}.", distance(best)),
-        (None, _) => "Nothing was compared.".to_owned(),
-    };
-    Told {
-        summary,
-        heard: vec![format!("{} of its speech were kept as evidence.", seconds(past.evidence_seconds))],
-        asked: vec![format!("{} of {} questions to the model were spent on it.", past.attempts, rules.attempts)],
-        came_out: vec![came_out],
-        missing: past.missing(rules),
-        would_change: vec!["A correction: what somebody says holds at once.".to_owned()],
-    }
-}
-
-impl Past {
-    fn missing(&self, rules: &Rules) -> Vec<String> {
-        let mut told = Vec::new();
-        if self.name.is_some() || self.is_decided {
-            return told;
-        }
-        let short = rules.evidence_seconds - self.evidence_seconds;
-        if short > 0.0 {
-            told.push(format!("{} of examined speech.", seconds(short)));
-        }
-        match self.distances {
-            (Some(best), _) if best >= rules.threshold => {
-                told.push(format!("A distance below {}.", distance(rules.threshold)));
-            }
-            (Some(best), Some(next)) if next - best < rules.margin => {
-                told.push(format!("{} between the nearest two.", distance(rules.margin)));
-            }
-            (Some(_) | None, _) => {}
-        }
         told
     }
 }

@@ -65,6 +65,7 @@ pub use setup::Setup;
 pub use summary::{Row, Summary};
 pub use trace::{Trace, TraceReport};
 pub use variant::Variant;
+pub(crate) use voices::POLICY;
 
 /// Runs a scenario to its end under the service's defaults.
 #[must_use]

@@ -334,12 +334,16 @@ impl Lane {
             return None;
         }
         let spent = self.attempts.get(&voice.speaker).copied().unwrap_or(0);
-        let row = self.voices.get(&voice).and_then(|record| record.row.as_ref());
-        let is_near = row.is_some_and(|row| self.policy.is_near_owner(&row.decision));
         Some(Standing {
             tried: if spent == 0 { Tried::Never } else { Tried::Before },
-            near_owner: if is_near { NearOwner::Near } else { NearOwner::Far },
+            near_owner: self.near_owner(voice),
         })
+    }
+
+    fn near_owner(&self, voice: Voice) -> NearOwner {
+        let row = self.voices.get(&voice).and_then(|record| record.row.as_ref());
+        let is_near = row.is_some_and(|row| self.policy.is_near_owner(&row.decision));
+        if is_near { NearOwner::Near } else { NearOwner::Far }
     }
 
     /// How many queries could start now: distinct free numbers that wait, within the free places.

@@ -141,6 +141,15 @@ pub struct Decision {
     pub verdict: Verdict,
 }
 
+/// What keeps the nearest person from being the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortfall {
+    /// They are too far.
+    Far,
+    /// The next one is too close to them.
+    Close,
+}
+
 /// The answer of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -184,9 +193,20 @@ impl Policy {
                 None => best = Some(*candidate),
             }
         }
-        let is_accepted =
-            best.is_some_and(|best| best.distance < self.threshold && runner_up - best.distance >= self.margin);
+        let is_accepted = best.is_some_and(|best| self.shortfall(best.distance, runner_up).is_none());
         Decision { best, runner_up, verdict: if is_accepted { Verdict::Accepted } else { Verdict::Nobody } }
+    }
+
+    /// What the nearest distance and the next one lack for a name; the next is infinite when there is none.
+    #[must_use]
+    pub fn shortfall(&self, nearest: f64, runner_up: f64) -> Option<Shortfall> {
+        let is_near = nearest < self.threshold;
+        let is_apart = runner_up - nearest >= self.margin;
+        match (is_near, is_apart) {
+            (false, _) => Some(Shortfall::Far),
+            (true, false) => Some(Shortfall::Close),
+            (true, true) => None,
+        }
     }
 
     /// Whether a decision that nobody contends just missed the owner.

@@ -2,6 +2,7 @@
 //! Method: states of a voice as the core gives them; the sentences are compared as they stand.
 
 use matcher_core::policy::{Print, Role};
+use matcher_core::queue::NearOwner;
 use matcher_core::receipt::{Named, Source};
 use matcher_core::{Embedding, ExitReason, Identity, Origin, Scope, SegmentId, Speaker, VoiceState};
 
@@ -18,8 +19,12 @@ fn gallery() -> Gallery {
     Gallery::new(vec![print("anna", "Anna", Role::Owner), print("ben", "Ben", Role::Person)])
 }
 
-const RULES: Rules =
-    Rules { threshold: 0.55, margin: 0.10, evidence_seconds: 5.0, attempts: 12, renewal_seconds: None };
+const RULES: Rules = Rules {
+    policy: Policy { threshold: 0.55, ..crate::simulate::POLICY },
+    evidence_seconds: 5.0,
+    attempts: 12,
+    renewal_seconds: None,
+};
 
 fn around(gallery: &Gallery) -> Around<'_> {
     Around { rules: RULES, gallery, attempts_left: 10, tokens: 14.0, next_token: Duration::ZERO, is_engine_ready: true }
@@ -48,7 +53,7 @@ fn heard(status: Status, distances: &[(&str, f64)]) -> Explanation {
         in_work: false,
         queued_since: None,
         failed: 0,
-        people: 2,
+        near_owner: NearOwner::Far,
         ruled: Standing::Free,
         is_authority_read: true,
     }

@@ -5,7 +5,7 @@ use crate::event::{Status, VoiceState};
 use crate::exit::ExitReason;
 use crate::ids::{PersonId, Scope, SegmentId, Speaker};
 use crate::policy::Candidate;
-use crate::queue::{Precedence, Voice};
+use crate::queue::{NearOwner, Precedence, Voice};
 use crate::receipt::Standing as Ruled;
 use crate::span::Spans;
 use crate::time::Monotonic;
@@ -33,8 +33,8 @@ pub struct Explanation {
     pub queued_since: Option<Monotonic>,
     /// Queries of this voice that brought no voiceprint.
     pub failed: u32,
-    /// People whom it is compared with.
-    pub people: usize,
+    /// Whether it goes before others because it was nearly the owner.
+    pub near_owner: NearOwner,
     /// What people decided about it.
     pub ruled: Ruled,
     /// Whether what people decided is known. While it is not, nobody gets a name by evidence.
@@ -97,7 +97,7 @@ impl Lane {
             in_work: self.locked.contains(&voice.speaker) || self.held.contains(&voice.speaker),
             queued_since: self.queue.slot(voice).map(|slot| slot.since),
             failed: record.failed,
-            people: self.gallery.iter().count(),
+            near_owner: self.near_owner(voice),
             ruled: self.ruled(voice),
             is_authority_read: self.authority == Authority::Read,
         }

@@ -5,11 +5,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use matcher_core::policy::{Policy, Print, Role, Suggestions};
+use matcher_core::policy::{Print, Role};
 use matcher_core::{
     Batch, Embedding, Event, Gallery, Generation, Join, LaneId, Limits, Monotonic, Offer, PersonId, Rate, Sample,
     Scheduler, Scope, SegmentId, Span, Speaker, Timeline,
 };
+
+use crate::simulate::POLICY;
 
 /// Values in a voiceprint, as the usual model gives them.
 pub(super) const DIMENSION: usize = 192;
@@ -47,7 +49,7 @@ impl Load {
         timeline.handle_samples(RING_SECONDS * HERTZ);
         let limits = Limits::default();
         let voices = u32::try_from(limits.slots_max.get()).unwrap_or(u32::MAX);
-        let mut scheduler = Scheduler::new(limits, policy());
+        let mut scheduler = Scheduler::new(limits, POLICY);
         let join = Join::new(GENERATION, rate, gallery());
         scheduler.handle_joined(LANE, join).expect("an empty conversation has room");
         let (scope, stranger) = (Scope::new("stream:0"), direction(PEOPLE));
@@ -145,19 +147,6 @@ impl Load {
 
 fn window(start: u64, samples: u64) -> Span {
     Span::new(Sample(start), Sample(start + samples)).expect("windows of the load are not empty")
-}
-
-fn policy() -> Policy {
-    Policy {
-        threshold: 0.65,
-        margin: 0.10,
-        near_miss_bound: 0.70,
-        near_owner_bound: 0.75,
-        grouping: 0.50,
-        reconnect: 0.35,
-        suggestions: Suggestions::Off,
-        levels: [0.65, 0.75, 0.85],
-    }
 }
 
 /// A voiceprint at right angles to every other.

@@ -50,7 +50,7 @@ impl Conversation {
                 }
                 told = told_in(lane, out);
             });
-            this.recorder.judged((request, told), &this.scheduler, &this.service.settings.policy, this.now());
+            this.recorder.judged((request, told), &this.scheduler, this.now());
             std::mem::take(&mut this.judging).traced.judged();
         }));
     }

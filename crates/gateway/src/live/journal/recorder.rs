@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
+use matcher_core::queue::NearOwner;
 use matcher_core::{
-    Batch, Cap, Device, Dispatch, Event, Explanation, Gallery, Generation, Join, LaneId, Monotonic, PersonId, Policy,
-    Refusal, RequestId, Scheduler, Scope, Span, Spans, Speaker, Status,
+    Batch, Cap, Device, Dispatch, Event, Explanation, Generation, Join, LaneId, Monotonic, Refusal, RequestId,
+    Scheduler, Scope, Span, Spans, Speaker, Status,
 };
 
 use super::writer::{Backlog, Entry, Message, Place, What};
@@ -185,14 +186,12 @@ impl Recorder {
         &mut self,
         (request, told): (RequestId, Vec<(Speaker, Scope)>),
         scheduler: &Scheduler,
-        policy: &Policy,
         at: Monotonic,
     ) {
         let Some(Query { place, speaker, scope, .. }) = self.queries.remove(&request) else { return };
-        let Some(gallery) = scheduler.gallery(place.lane) else { return };
         let class_of = |speaker: Speaker, scope: &Scope| {
             let explained = scheduler.explain(place.lane, speaker).into_iter().find(|told| told.state.scope == *scope);
-            explained.map(|explained| class(&explained, gallery, policy))
+            explained.as_ref().map(class)
         };
         let others: Vec<_> = told.into_iter().filter(|other| (other.0, &other.1) != (speaker, &scope)).collect();
         if let Some(class) = class_of(speaker, &scope) {
@@ -214,18 +213,13 @@ impl Recorder {
     }
 }
 
-fn class(explained: &Explanation, gallery: &Gallery, policy: &Policy) -> Class {
-    let is_owner = |person: &PersonId| gallery.owner().is_some_and(|owner| owner.person == *person);
-    let is_near = explained
-        .candidates
-        .first()
-        .is_some_and(|(person, distance)| is_owner(person) && *distance < policy.near_owner_bound);
-    match explained.state.status {
-        Status::User => Class::Owner,
-        Status::NotUser => Class::Person,
-        Status::Pending => Class::Pending,
-        Status::NoMatch | Status::Ambiguous | Status::Unknown if is_near => Class::NearOwner,
-        Status::NoMatch | Status::Ambiguous | Status::Unknown => Class::Nobody,
+const fn class(explained: &Explanation) -> Class {
+    match (explained.state.status, explained.near_owner) {
+        (Status::User, _) => Class::Owner,
+        (Status::NotUser, _) => Class::Person,
+        (Status::Pending, _) => Class::Pending,
+        (Status::NoMatch | Status::Ambiguous | Status::Unknown, NearOwner::Near) => Class::NearOwner,
+        (Status::NoMatch | Status::Ambiguous | Status::Unknown, NearOwner::Far) => Class::Nobody,
     }
 }
 

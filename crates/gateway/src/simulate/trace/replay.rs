@@ -95,24 +95,10 @@ pub(super) fn said(heard: &Heard) -> Vec<Said> {
 }
 
 fn arrivals(lane: &RecordedLane) -> Vec<Arrival> {
-    let arrival = |(at, event): &(u64, Event)| match event {
-        Event::Heard(heard) => {
-            let ring = Ring::Held(heard.ring.and_then(span));
-            Some(Arrival { at: Duration::from_nanos(*at), ring, said: said(heard) })
-        }
-        Event::Joined(_)
-        | Event::Selected(_)
-        | Event::Reserved { .. }
-        | Event::Denied(_)
-        | Event::Refused(_)
-        | Event::Undelivered(_)
-        | Event::Ran { .. }
-        | Event::Judged { .. }
-        | Event::Moved { .. }
-        | Event::Changed {}
-        | Event::Left {}
-        | Event::Lost { .. }
-        | Event::Full {} => None,
+    let arrival = |(at, event): &(u64, Event)| {
+        let Event::Heard(heard) = event else { return None };
+        let ring = Ring::Held(heard.ring.and_then(span));
+        Some(Arrival { at: Duration::from_nanos(*at), ring, said: said(heard) })
     };
     lane.events.iter().filter_map(arrival).collect()
 }
